@@ -11,13 +11,6 @@
 extern "C" {
 #endif
 
-/* In C++ the enum has a fixed type, so that a call can be given any int, and can refuse one that is no kind. */
-#ifdef __cplusplus
-#define XIO_ENUM_OF_INT : int
-#else
-#define XIO_ENUM_OF_INT
-#endif
-
 /* The kind of memory of a block. A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another
  * kind is never taken in its place. */
 typedef enum xio_mem_kind XIO_ENUM_OF_INT {
@@ -33,7 +26,6 @@ typedef enum xio_mem_kind XIO_ENUM_OF_INT {
   XIO_MEM_DEVICE_VMEM = 19,           /* addresses reserved, memory created, mapped and made accessible; exportable */
   XIO_MEM_DEVICE_HIP = 20             /* plain hipMalloc or cudaMalloc */
 } xio_mem_kind_t;
-#undef XIO_ENUM_OF_INT
 
 /* How a block is made. Set `size` to sizeof the struct (or use the _INIT macro); 0 in a member: the default. */
 typedef struct xio_mem_attr {

@@ -72,9 +72,16 @@ typedef struct xio_storage {
 typedef uint64_t xio_req_t;
 
 /* How a signal changes its word: it stores the value, or adds it. */
-enum { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 };
+typedef enum xio_signal_change XIO_ENUM_OF_INT { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 } xio_signal_op_t;
 /* How a wait compares the word (left) with the value (right): ==, !=, >, >=, <, <=. */
-enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_LE };
+typedef enum xio_cmp XIO_ENUM_OF_INT {
+  XIO_CMP_EQ = 0,
+  XIO_CMP_NE,
+  XIO_CMP_GT,
+  XIO_CMP_GE,
+  XIO_CMP_LT,
+  XIO_CMP_LE
+} xio_cmp_t;
 
 /* The way of an op to another PE: loads and stores of the GPU (direct), a NIC (rdma), a copy engine (sdma). AUTO leaves
  * the choice to the library, per PE and size. */

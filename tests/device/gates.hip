@@ -83,3 +83,43 @@ __global__ void gate_sdma_put_signal(xio_sdma_queue_t q, void* to, const void* f
 }
 
 }  // extern "C"
+
+// --- Arguments in each other's place: such calls do not compile -----------------------------------------------------
+
+template <class... A>
+concept puts_signal = requires(A... a) {
+  xio_put_signal(xio_ctx_t{}, nullptr, nullptr, 8, a...);
+};
+template <class... A>
+concept signals = requires(A... a) {
+  xio_signal_op(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept signals_by_queue = requires(A... a) {
+  xio_sdma_signal(xio_sdma_queue_t{}, a...);
+};
+template <class... A>
+concept waits = requires(A... a) {
+  xio_wait_until(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept waits_for_any = requires(A... a) {
+  xio_wait_until_any(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept waits_for_signal = requires(A... a) {
+  xio_signal_wait_until(xio_ctx_t{}, a...);
+};
+
+using op = xio_signal_op_t;
+using cmp = xio_cmp_t;
+static_assert(puts_signal<u64*, u64, op, int>);
+static_assert(!puts_signal<u64*, u64, int, op> && !puts_signal<u64*, op, u64, int> &&
+              !puts_signal<u64*, u64, cmp, int>);
+static_assert(signals<u64*, u64, op, int>);
+static_assert(!signals<u64*, u64, int, op> && !signals<u64*, op, u64, int> && !signals<u64*, u64, int, int>);
+static_assert(signals_by_queue<u64*, u64, op> && !signals_by_queue<u64*, op, u64>);
+static_assert(waits<int*, cmp, int> && !waits<int*, int, cmp> && !waits<int*, op, int>);
+static_assert(waits_for_any<int*, size_t, int*, cmp, int, size_t*>);
+static_assert(!waits_for_any<int*, size_t, int*, int, cmp, size_t*>);
+static_assert(waits_for_signal<u64*, cmp, u64> && !waits_for_signal<u64*, u64, cmp>);

@@ -95,7 +95,7 @@ __global__ void wrong_calls(xio_sdma_queue_t q, areas a, int* statuses) {
   statuses[i++] = xio_sdma_wait(q, xio_sdma_put(q, dst + 4, dst, 8));
   statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, nullptr, 1, XIO_SIGNAL_ADD));
   statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, reinterpret_cast<uint64_t*>(dst + 4), 1, XIO_SIGNAL_ADD));
-  statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, a.signal, 1, 7));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, a.signal, 1, xio_signal_op_t(7)));
   statuses[i++] = xio_sdma_wait(q, xio_sdma_put_counter(q, dst, a.src, 8, reinterpret_cast<uint64_t*>(dst + 1)));
   statuses[i++] = xio_sdma_wait(q, xio_sdma_put_2d(q, dst, 4, a.src, 8, 5, 2));
   statuses[i++] = xio_sdma_wait(q, xio_sdma_put_2d(q, dst, 8, a.src, 8, 5, ~size_t{0}));

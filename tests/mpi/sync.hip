@@ -149,8 +149,8 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_quiet(ctx) == XIO_OK, 25);
   // Wrong arguments.
   check(xio_wait_until(ctx, static_cast<const T*>(nullptr), XIO_CMP_EQ, 0) == XIO_ERR_ARG, 26);
-  check(xio_wait_until(ctx, &a->words[0], 6, 0) == XIO_ERR_ARG, 27);
-  check(xio_wait_until(ctx, &a->words[0], -1, 0) == XIO_ERR_ARG, 28);
+  check(xio_wait_until(ctx, &a->words[0], xio_cmp_t(6), 0) == XIO_ERR_ARG, 27);
+  check(xio_wait_until(ctx, &a->words[0], xio_cmp_t(-1), 0) == XIO_ERR_ARG, 28);
   check(xio_wait_until_any(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99, nullptr) == XIO_ERR_ARG, 29);
   check(xio_quiet(ctx) == XIO_ERR_ARG, 30);
   check(xio_quiet(ctx) == XIO_OK, 31);
@@ -197,7 +197,7 @@ __global__ void vector_waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_ou
   // Nothing to wait for needs no values; a null list of them is refused.
   check(xio_wait_until_all_vector<T>(ctx, a->words, 0, nullptr, XIO_CMP_EQ, nullptr) == XIO_OK, 12);
   check(xio_wait_until_all_vector<T>(ctx, a->words, 1, nullptr, XIO_CMP_EQ, nullptr) == XIO_ERR_ARG, 13);
-  check(xio_test_any_vector(ctx, a->words, k_words, nullptr, 9, wanted, &index) == XIO_ERR_ARG, 14);
+  check(xio_test_any_vector(ctx, a->words, k_words, nullptr, xio_cmp_t(9), wanted, &index) == XIO_ERR_ARG, 14);
   check(xio_quiet(ctx) == XIO_ERR_ARG && xio_quiet(ctx) == XIO_OK, 15);
 }
 

@@ -40,7 +40,7 @@ XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t d
 
 // Posts a change of the 64-bit word `*word`, 8-byte aligned: it is set to `value` (`op` XIO_SIGNAL_SET), or `value` is
 // added to it (XIO_SIGNAL_ADD), after everything that was posted to the queue before.
-XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uint64_t value, int op) {
+XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uint64_t value, xio_signal_op_t op) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(nullptr, nullptr, 0);
   c.signal = reinterpret_cast<xio::dev::u64>(word);
   c.value = value;
@@ -51,7 +51,7 @@ XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uin
 
 // xio_sdma_put and xio_sdma_signal as one chain: a reader that sees the word changed sees the data.
 XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
-                                         uint64_t* word, uint64_t value, int op) {
+                                         uint64_t* word, uint64_t value, xio_signal_op_t op) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
   c.signal = reinterpret_cast<xio::dev::u64>(word);
   c.value = value;
@@ -71,7 +71,8 @@ XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, con
 
 // xio_sdma_put_signal and xio_sdma_put_counter in one: data, signal, counter, in this order.
 XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
-                                                 uint64_t* word, uint64_t value, int op, uint64_t* counter) {
+                                                 uint64_t* word, uint64_t value, xio_signal_op_t op,
+                                                 uint64_t* counter) {
   xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
   c.signal = reinterpret_cast<xio::dev::u64>(word);
   c.value = value;

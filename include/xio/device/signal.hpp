@@ -18,34 +18,34 @@
 // Copies `bytes` from `src` here to `dst` at PE `pe`, then changes `sig` there by `value` and `op`. Returns when `src`
 // may be reused. With 0 bytes the signal travels alone.
 XIO_DEVICE xio_status_t xio_put_signal(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                       uint64_t value, int op, int pe) {
+                                       uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_signal_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
-                                            uint64_t* sig, uint64_t value, int op, int pe) {
+                                            uint64_t* sig, uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 XIO_DEVICE xio_status_t xio_put_signal_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                          uint64_t value, int op, int pe) {
+                                          uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, s, pe, true).status;
 }
 
 // The same without waiting: `src` must stay as it is until the request is waited for, or until xio_quiet.
 XIO_DEVICE xio_req_t xio_put_signal_nbi(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                        uint64_t value, int op, int pe) {
+                                        uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::thread_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_signal_nbi_wave(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
-                                             uint64_t* sig, uint64_t value, int op, int pe) {
+                                             uint64_t* sig, uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::wave_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
 XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
-                                           uint64_t* sig, uint64_t value, int op, int pe) {
+                                           uint64_t* sig, uint64_t value, xio_signal_op_t op, int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal(xio::dev::workgroup_group::here(), ctx, {dst, src, bytes}, s, pe, false).request;
 }
@@ -54,7 +54,7 @@ XIO_DEVICE xio_req_t xio_put_signal_nbi_wg(const xio_ctx_t& ctx, void* dst, cons
 
 // Changes the signal word `sig` of PE `pe` by `value` and `op`. Thread scope. Like an atomic it is unordered among
 // other ops: xio_fence comes before it if it must follow them.
-XIO_DEVICE xio_status_t xio_signal_op(const xio_ctx_t& ctx, uint64_t* sig, uint64_t value, int op, int pe) {
+XIO_DEVICE xio_status_t xio_signal_op(const xio_ctx_t& ctx, uint64_t* sig, uint64_t value, xio_signal_op_t op, int pe) {
   return xio::dev::signal_alone(ctx, {sig, value, op}, pe);
 }
 
@@ -68,7 +68,7 @@ XIO_DEVICE uint64_t xio_signal_fetch(const xio_ctx_t& ctx, const uint64_t* sig) 
 
 // Waits until `*sig cmp value` holds (XIO_CMP_*); then the data of the put_signal is visible to the caller. Thread
 // scope. `seen`, if not null, gets the value. Errors are those of wait.hpp.
-XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64_t* sig, int cmp, uint64_t value,
+XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64_t* sig, xio_cmp_t cmp, uint64_t value,
                                               uint64_t* seen = nullptr) {
   return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen, xio::dev::call_kind::signal_wait_until);
 }
@@ -86,7 +86,8 @@ XIO_DEVICE xio_status_t xio_put_counter(const xio_ctx_t& ctx, void* dst, const v
 
 // xio_put_signal and xio_put_counter in one.
 XIO_DEVICE xio_status_t xio_put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
-                                               uint64_t* sig, uint64_t value, int op, uint64_t* counter, int pe) {
+                                               uint64_t* sig, uint64_t value, xio_signal_op_t op, uint64_t* counter,
+                                               int pe) {
   const xio::dev::signal_word s{sig, value, op};
   return xio::dev::put_signal_counter(ctx, {dst, src, bytes}, s, counter, pe);
 }

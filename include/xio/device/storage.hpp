@@ -38,33 +38,33 @@
 
 // Reads `bytes` from byte `offset` of the storage into `buf`.
 XIO_DEVICE xio_status_t xio_read(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                 uint64_t bytes) {
+                                 size_t bytes) {
   return xio::dev::storage_op(xio::dev::thread_group::here(), ctx,
                               {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_read_wave(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                      uint64_t bytes) {
+                                      size_t bytes) {
   return xio::dev::storage_op(xio::dev::wave_group::here(), ctx,
                               {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_read_wg(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                    uint64_t bytes) {
+                                    size_t bytes) {
   return xio::dev::storage_op(xio::dev::workgroup_group::here(), ctx,
                               {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
 // The same without waiting: `buf` is the drive's until the request is waited for.
 XIO_DEVICE xio_req_t xio_read_nbi(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                  uint64_t bytes) {
+                                  size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::thread_group::here(), ctx,
                                   {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_read_nbi_wave(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                       uint64_t bytes) {
+                                       size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::wave_group::here(), ctx,
                                   {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_read_nbi_wg(const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset,
-                                     uint64_t bytes) {
+                                     size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::workgroup_group::here(), ctx,
                                   {xio::wire::nvme::opcode::read, buf, storage, offset, bytes});
 }
@@ -73,33 +73,33 @@ XIO_DEVICE xio_req_t xio_read_nbi_wg(const xio_ctx_t& ctx, void* buf, xio_storag
 
 // Writes `bytes` of `buf` to the storage from byte `offset` on; durable after xio_storage_sync.
 XIO_DEVICE xio_status_t xio_write(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                  uint64_t bytes) {
+                                  size_t bytes) {
   return xio::dev::storage_op(xio::dev::thread_group::here(), ctx,
                               {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_write_wave(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                       uint64_t bytes) {
+                                       size_t bytes) {
   return xio::dev::storage_op(xio::dev::wave_group::here(), ctx,
                               {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_write_wg(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                     uint64_t bytes) {
+                                     size_t bytes) {
   return xio::dev::storage_op(xio::dev::workgroup_group::here(), ctx,
                               {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
 // The same without waiting: `buf` is the drive's until the request is waited for.
 XIO_DEVICE xio_req_t xio_write_nbi(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                   uint64_t bytes) {
+                                   size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::thread_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_write_nbi_wave(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                        uint64_t bytes) {
+                                        size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::wave_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_write_nbi_wg(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                      uint64_t bytes) {
+                                      size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::workgroup_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write, buf, storage, offset, bytes});
 }
@@ -108,33 +108,33 @@ XIO_DEVICE xio_req_t xio_write_nbi_wg(const xio_ctx_t& ctx, const void* buf, xio
 
 // Compares blocks with `buf`: XIO_ERR_STORAGE, code 0x285, where they differ.
 XIO_DEVICE xio_status_t xio_compare(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                    uint64_t bytes) {
+                                    size_t bytes) {
   return xio::dev::storage_op(xio::dev::thread_group::here(), ctx,
                               {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_compare_wave(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                         uint64_t bytes) {
+                                         size_t bytes) {
   return xio::dev::storage_op(xio::dev::wave_group::here(), ctx,
                               {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_compare_wg(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                       uint64_t bytes) {
+                                       size_t bytes) {
   return xio::dev::storage_op(xio::dev::workgroup_group::here(), ctx,
                               {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
 // The same without waiting: `buf` is the drive's until the request is waited for.
 XIO_DEVICE xio_req_t xio_compare_nbi(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                     uint64_t bytes) {
+                                     size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::thread_group::here(), ctx,
                                   {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_compare_nbi_wave(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                          uint64_t bytes) {
+                                          size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::wave_group::here(), ctx,
                                   {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_compare_nbi_wg(const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset,
-                                        uint64_t bytes) {
+                                        size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::workgroup_group::here(), ctx,
                                   {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes});
 }
@@ -142,33 +142,32 @@ XIO_DEVICE xio_req_t xio_compare_nbi_wg(const xio_ctx_t& ctx, const void* buf, x
 // --- xio_write_zeroes, xio_storage_sync -------------------------------------------------------------
 
 // Makes blocks read as zeroes.
-XIO_DEVICE xio_status_t xio_write_zeroes(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, uint64_t bytes) {
+XIO_DEVICE xio_status_t xio_write_zeroes(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes) {
   return xio::dev::storage_op(xio::dev::thread_group::here(), ctx,
                               {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_write_zeroes_wave(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,
-                                              uint64_t bytes) {
+                                              size_t bytes) {
   return xio::dev::storage_op(xio::dev::wave_group::here(), ctx,
                               {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }
 XIO_DEVICE xio_status_t xio_write_zeroes_wg(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,
-                                            uint64_t bytes) {
+                                            size_t bytes) {
   return xio::dev::storage_op(xio::dev::workgroup_group::here(), ctx,
                               {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }
 // The same without waiting.
-XIO_DEVICE xio_req_t xio_write_zeroes_nbi(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,
-                                          uint64_t bytes) {
+XIO_DEVICE xio_req_t xio_write_zeroes_nbi(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::thread_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_write_zeroes_nbi_wave(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,
-                                               uint64_t bytes) {
+                                               size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::wave_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }
 XIO_DEVICE xio_req_t xio_write_zeroes_nbi_wg(const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset,
-                                             uint64_t bytes) {
+                                             size_t bytes) {
   return xio::dev::storage_op_nbi(xio::dev::workgroup_group::here(), ctx,
                                   {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes});
 }

@@ -23,13 +23,15 @@
 
 // Waits until `*ivar cmp value` holds.
 template <class T>
-XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, xio_cmp_t cmp,
+                                       std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::wait_until);
 }
 
 // Returns XIO_OK if `*ivar cmp value` holds now, else XIO_PENDING.
 template <class T>
-XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int cmp, std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, xio_cmp_t cmp,
+                                       std::type_identity_t<T> value) {
   return xio::dev::until<xio::dev::poll_once, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
 }
 
@@ -38,36 +40,37 @@ XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, int 
 // Waits until `ivars[i] cmp value` holds for every element i < count that `status` does not leave out.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                           int cmp, std::type_identity_t<T> value) {
+                                           xio_cmp_t cmp, std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}});
 }
 
 // Returns XIO_OK if it holds for all of them now, else XIO_PENDING.
 template <class T>
-XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
-                                     std::type_identity_t<T> value) {
+XIO_DEVICE xio_status_t xio_test_all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                     xio_cmp_t cmp, std::type_identity_t<T> value) {
   return xio::dev::until_all<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}});
 }
 
 // Waits until it holds for at least one of them; `*index` is one of those.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                           int cmp, std::type_identity_t<T> value, size_t* index) {
+                                           xio_cmp_t cmp, std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}},
                                                       index);
 }
 
 // Returns XIO_OK if it holds for one of them now, which `*index` names; else XIO_PENDING, and `*index` is SIZE_MAX.
 template <class T>
-XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, int cmp,
-                                     std::type_identity_t<T> value, size_t* index) {
+XIO_DEVICE xio_status_t xio_test_any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
+                                     xio_cmp_t cmp, std::type_identity_t<T> value, size_t* index) {
   return xio::dev::until_any<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}}, index);
 }
 
 // Waits until it holds for at least one; `indices` (room for `count`) gets all for which it does, `*found` how many.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
-                                            const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
+                                            const int* status, xio_cmp_t cmp, std::type_identity_t<T> value,
+                                            size_t* found) {
   return xio::dev::until_some<xio::dev::stay_for_many>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}},
                                                        indices, found);
 }
@@ -75,7 +78,7 @@ XIO_DEVICE xio_status_t xio_wait_until_some(const xio_ctx_t& ctx, const T* ivars
 // The same for those for which it holds now; XIO_PENDING and `*found` 0 if there is none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
-                                      const int* status, int cmp, std::type_identity_t<T> value, size_t* found) {
+                                      const int* status, xio_cmp_t cmp, std::type_identity_t<T> value, size_t* found) {
   return xio::dev::until_some<xio::dev::poll_once>(ctx, xio::dev::watch<T>{ivars, status, count, cmp, {value}}, indices,
                                                    found);
 }
@@ -85,21 +88,21 @@ XIO_DEVICE xio_status_t xio_test_some(const xio_ctx_t& ctx, const T* ivars, size
 // Waits until `ivars[i] cmp values[i]` holds for all.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                                  int cmp, const T* values) {
+                                                  xio_cmp_t cmp, const T* values) {
   return xio::dev::until_all<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
 }
 
 // Returns XIO_OK if `ivars[i] cmp values[i]` holds for all now, else XIO_PENDING.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_all_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                            int cmp, const T* values) {
+                                            xio_cmp_t cmp, const T* values) {
   return xio::dev::until_all<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values));
 }
 
 // Waits until `ivars[i] cmp values[i]` holds for one; `*index` says which.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                                  int cmp, const T* values, size_t* index) {
+                                                  xio_cmp_t cmp, const T* values, size_t* index) {
   return xio::dev::until_any<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
 }
 
@@ -107,14 +110,14 @@ XIO_DEVICE xio_status_t xio_wait_until_any_vector(const xio_ctx_t& ctx, const T*
 // SIZE_MAX.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_any_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status,
-                                            int cmp, const T* values, size_t* index) {
+                                            xio_cmp_t cmp, const T* values, size_t* index) {
   return xio::dev::until_any<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), index);
 }
 
 // Waits until `ivars[i] cmp values[i]` holds for at least one; `indices` gets all for which it does, `*found` how many.
 template <class T>
 XIO_DEVICE xio_status_t xio_wait_until_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
-                                                   const int* status, int cmp, const T* values, size_t* found) {
+                                                   const int* status, xio_cmp_t cmp, const T* values, size_t* found) {
   return xio::dev::until_some<xio::dev::stay_for_many>(ctx, xio::dev::each_of(ivars, status, count, cmp, values),
                                                        indices, found);
 }
@@ -122,7 +125,7 @@ XIO_DEVICE xio_status_t xio_wait_until_some_vector(const xio_ctx_t& ctx, const T
 // The same for those for which it holds now; XIO_PENDING and `*found` 0 if there is none.
 template <class T>
 XIO_DEVICE xio_status_t xio_test_some_vector(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices,
-                                             const int* status, int cmp, const T* values, size_t* found) {
+                                             const int* status, xio_cmp_t cmp, const T* values, size_t* found) {
   return xio::dev::until_some<xio::dev::poll_once>(ctx, xio::dev::each_of(ivars, status, count, cmp, values), indices,
                                                    found);
 }

@@ -150,7 +150,8 @@ XIO_ROCSHMEM_MEET(sync_all)
 #define XIO_ROCSHMEM_SIGNAL(PUT, T, UNIT, SCOPE)                                                                    \
   XIO_DEVICE void rocshmem_ctx_##PUT##_signal##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,         \
                                                      std::uint64_t* sig, std::uint64_t value, int op, int pe) {     \
-    impl::keep(xio_put_signal##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe))); \
+    impl::keep(xio_put_signal##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, xio_signal_op_t(op),         \
+                                     impl::world_pe(c, pe)));                                                       \
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_##PUT##_signal##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,           \
                                                  std::uint64_t value, int op, int pe) {                             \
@@ -158,8 +159,8 @@ XIO_ROCSHMEM_MEET(sync_all)
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_ctx_##PUT##_signal_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,     \
                                                          std::uint64_t* sig, std::uint64_t value, int op, int pe) { \
-    impl::keep_request(                                                                                             \
-        xio_put_signal_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe)));    \
+    impl::keep_request(xio_put_signal_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value,                  \
+                                                 xio_signal_op_t(op), impl::world_pe(c, pe)));                      \
   }                                                                                                                 \
   XIO_DEVICE void rocshmem_##PUT##_signal_nbi##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,       \
                                                      std::uint64_t value, int op, int pe) {                         \
@@ -185,45 +186,45 @@ XIO_ROCSHMEM_MEET(sync_all)
   XIO_DEVICE T rocshmem_##NAME##_g(const T* from, int pe) {                           \
     return rocshmem_ctx_##NAME##_g(ROCSHMEM_CTX_DEFAULT, from, pe);                   \
   }
-#define XIO_ROCSHMEM_WAITS(NAME, T)                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until(T* ivar, int cmp, T value) {                                           \
-    impl::keep(xio_wait_until(impl::resolve(), ivar, cmp, value));                                                    \
-  }                                                                                                                   \
-  XIO_DEVICE int rocshmem_##NAME##_test(T* ivar, int cmp, T value) {                                                  \
-    const xio_status_t status = xio_test_until(impl::resolve(), ivar, cmp, value);                                    \
-    impl::keep(status);                                                                                               \
-    return status == XIO_OK;                                                                                          \
-  }                                                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until_all(T* ivars, std::size_t n, const int* status, int cmp, T value) {    \
-    impl::keep(xio_wait_until_all(impl::resolve(), ivars, n, status, cmp, value));                                    \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any(T* ivars, std::size_t n, const int* status, int cmp,        \
-                                                          T value) {                                                  \
-    std::size_t index = SIZE_MAX;                                                                                     \
-    impl::keep(xio_wait_until_any(impl::resolve(), ivars, n, status, cmp, value, &index));                            \
-    return index;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some(T* ivars, std::size_t n, std::size_t* indices,             \
-                                                           const int* status, int cmp, T value) {                     \
-    std::size_t found = 0;                                                                                            \
-    impl::keep(xio_wait_until_some(impl::resolve(), ivars, n, indices, status, cmp, value, &found));                  \
-    return found;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until_all_vector(T* ivars, std::size_t n, const int* status, int cmp,        \
-                                                          T* value) {                                                 \
-    impl::keep(xio_wait_until_all_vector(impl::resolve(), ivars, n, status, cmp, value));                             \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any_vector(T* ivars, std::size_t n, const int* status, int cmp, \
-                                                                 T* value) {                                          \
-    std::size_t index = SIZE_MAX;                                                                                     \
-    impl::keep(xio_wait_until_any_vector(impl::resolve(), ivars, n, status, cmp, value, &index));                     \
-    return index;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some_vector(T* ivars, std::size_t n, std::size_t* indices,      \
-                                                                  const int* status, int cmp, T* value) {             \
-    std::size_t found = 0;                                                                                            \
-    impl::keep(xio_wait_until_some_vector(impl::resolve(), ivars, n, indices, status, cmp, value, &found));           \
-    return found;                                                                                                     \
+#define XIO_ROCSHMEM_WAITS(NAME, T)                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until(T* ivar, int cmp, T value) {                                            \
+    impl::keep(xio_wait_until(impl::resolve(), ivar, xio_cmp_t(cmp), value));                                          \
+  }                                                                                                                    \
+  XIO_DEVICE int rocshmem_##NAME##_test(T* ivar, int cmp, T value) {                                                   \
+    const xio_status_t status = xio_test_until(impl::resolve(), ivar, xio_cmp_t(cmp), value);                          \
+    impl::keep(status);                                                                                                \
+    return status == XIO_OK;                                                                                           \
+  }                                                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until_all(T* ivars, std::size_t n, const int* status, int cmp, T value) {     \
+    impl::keep(xio_wait_until_all(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value));                          \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any(T* ivars, std::size_t n, const int* status, int cmp,         \
+                                                          T value) {                                                   \
+    std::size_t index = SIZE_MAX;                                                                                      \
+    impl::keep(xio_wait_until_any(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value, &index));                  \
+    return index;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some(T* ivars, std::size_t n, std::size_t* indices,              \
+                                                           const int* status, int cmp, T value) {                      \
+    std::size_t found = 0;                                                                                             \
+    impl::keep(xio_wait_until_some(impl::resolve(), ivars, n, indices, status, xio_cmp_t(cmp), value, &found));        \
+    return found;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until_all_vector(T* ivars, std::size_t n, const int* status, int cmp,         \
+                                                          T* value) {                                                  \
+    impl::keep(xio_wait_until_all_vector(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value));                   \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any_vector(T* ivars, std::size_t n, const int* status, int cmp,  \
+                                                                 T* value) {                                           \
+    std::size_t index = SIZE_MAX;                                                                                      \
+    impl::keep(xio_wait_until_any_vector(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value, &index));           \
+    return index;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some_vector(T* ivars, std::size_t n, std::size_t* indices,       \
+                                                                  const int* status, int cmp, T* value) {              \
+    std::size_t found = 0;                                                                                             \
+    impl::keep(xio_wait_until_some_vector(impl::resolve(), ivars, n, indices, status, xio_cmp_t(cmp), value, &found)); \
+    return found;                                                                                                      \
   }
 XIO_ROCSHMEM_TYPE(float, float)
 XIO_ROCSHMEM_TYPE(double, double)
@@ -292,11 +293,11 @@ XIO_DEVICE std::uint64_t rocshmem_signal_fetch_wg(const std::uint64_t* sig) { re
 // Returns the value that ended the wait.
 XIO_DEVICE std::uint64_t rocshmem_signal_wait_until(std::uint64_t* sig, int cmp, std::uint64_t value) {
   std::uint64_t seen = 0;
-  impl::keep(xio_signal_wait_until(impl::resolve(), sig, cmp, value, &seen));
+  impl::keep(xio_signal_wait_until(impl::resolve(), sig, xio_cmp_t(cmp), value, &seen));
   return seen;
 }
 XIO_DEVICE void rocshmem_signal_op(std::uint64_t* sig, std::uint64_t value, int op, int pe) {
-  impl::keep(xio_signal_op(impl::resolve(), sig, value, op, pe));
+  impl::keep(xio_signal_op(impl::resolve(), sig, value, xio_signal_op_t(op), pe));
 }
 
 // --- Atomics -----------------------------------------------------------------------------------------
