@@ -18,7 +18,7 @@ constexpr std::uint64_t k_page = 4096;
 
 std::uint64_t whole_pages(std::uint64_t bytes) { return (bytes + k_page - 1) / k_page * k_page; }
 
-gpu::heap_kind kind_of_heap(const options& o) {
+gpu::heap_kind kind_of_heap(const heap_options& o) {
   switch (o.heap_kind) {
     case option::heap_kind::host: return gpu::heap_kind::host;
     case option::heap_kind::managed: return gpu::heap_kind::managed;
@@ -30,7 +30,7 @@ gpu::heap_kind kind_of_heap(const options& o) {
 }
 
 // Whether the symmetric heap lies where the memory mode wants it.
-void check_heap_place(const options& o) {
+void check_heap_place(const heap_options& o) {
   memory::ability can{gpu::place::device, "XIO_HEAP_KIND=device makes the symmetric heap of GPU memory"};
   if (o.heap_kind == option::heap_kind::host)
     can = {gpu::place::shared, "XIO_HEAP_KIND=host makes the symmetric heap of host memory"};
@@ -75,7 +75,7 @@ shared_heap::shared_heap(const options& o, membership& members) : members_(membe
 }
 
 // A heap that cannot be mapped is an obstacle of the direct route, and no error: another route may serve.
-void shared_heap::map_peer(const options& o, int pe, const std::vector<std::byte>& handle) {
+void shared_heap::map_peer(const heap_options& o, int pe, const std::vector<std::byte>& handle) {
   if (o.peer_access == option::peer_access::off) {
     direct_obstacle_ = "XIO_PEER_ACCESS=off keeps PEs from mapping each other's heaps";
     return;

@@ -53,7 +53,7 @@ class shared_heap {
   void unmap_peers() { peers_.reset(); }
 
  private:
-  void map_peer(const options& o, int pe, const std::vector<std::byte>& handle);
+  void map_peer(const heap_options& o, int pe, const std::vector<std::byte>& handle);
   std::optional<std::uint64_t> offset_of(const void* p) const;
   std::uint64_t live_block_at(const void* block) const;
 

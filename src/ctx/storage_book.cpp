@@ -30,7 +30,7 @@ xio_storage_t storage_book::open(const char* name, const xio_storage_attr_t* att
          dev::k_max_storages, name);
   take_row(slot);
   const auto serial = static_cast<std::uint32_t>(storages_.serial(storages_.next()));
-  options o = options_;
+  nvme_options o = options_;
   o.ticket_start = std::max(o.ticket_start, first_tickets_[slot]);
   dev::storage_view* row = rows_ + slot;
   return xio_storage_t{row, storages_.add(std::make_unique<storage>(engines_, o, name, a, row, slot, serial))};

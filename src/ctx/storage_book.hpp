@@ -17,7 +17,7 @@ namespace xio {
 class storage_book {
  public:
   // rows: in device memory. The book keeps references to its arguments. world: see handles.
-  storage_book(const options& o, engines& e, dev::storage_view* rows, std::uint32_t world)
+  storage_book(const nvme_options& o, engines& e, dev::storage_view* rows, std::uint32_t world)
       : options_(o), engines_(e), rows_(rows), storages_("storage", "closed", world) {}
 
   // take_row is called with the row of the new storage, before the storage is there.
@@ -35,7 +35,7 @@ class storage_book {
   bool any_of(std::uint32_t used, const std::function<bool(const std::vector<dev::ring_view>&)>& find) const;
 
  private:
-  const options& options_;
+  const nvme_options& options_;
   engines& engines_;
   dev::storage_view* rows_;
   handles<storage> storages_;

@@ -25,7 +25,7 @@ void name_channels(unsigned char* work, std::uint64_t members, const dev::team_w
     gpu::copy(work + c * each + offsetof(dev::channel_state, team), &id, sizeof id);
 }
 
-dev::team_wishes wishes_of(const options& o) {
+dev::team_wishes wishes_of(const team_options& o) {
   const std::uint64_t packets = o.team_packets.value_or(gpu::most_packet_bytes());
   return {o.team_area, static_cast<std::uint32_t>(packets / 16 * 16)};  // messages lie behind each other
 }

@@ -16,7 +16,7 @@ namespace xio {
 class team_book {
  public:
   // The book keeps references to its arguments. world: see handles.
-  team_book(const options& o, membership& members, shared_heap& heap, std::uint32_t world)
+  team_book(const team_options& o, membership& members, shared_heap& heap, std::uint32_t world)
       : options_(o), members_(members), heap_(heap), teams_("team", "destroyed", world) {}
 
   // Collective. `choose` names the members, and may throw; empty: this PE is in none, and gets the empty team.
@@ -27,7 +27,7 @@ class team_book {
   void clear() { teams_.clear(); }
 
  private:
-  const options& options_;
+  const team_options& options_;
   membership& members_;
   shared_heap& heap_;
   handles<team> teams_;
