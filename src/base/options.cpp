@@ -35,7 +35,6 @@ constexpr option_row k_rows[] = {
 #define XIO_OPTION(group, field, variable, kind, fallback, limits, text) \
   {option_group::group, #field, variable, kind_named(#kind), fallback, limits, text},
 #include "base/options.def"
-#undef XIO_OPTION
 };
 
 static_assert(std::is_sorted(std::begin(k_rows), std::end(k_rows),
@@ -54,7 +53,6 @@ constexpr bool has_words_of([[maybe_unused]] std::string_view limits) {
 #define XIO_OPTION(group, field, variable, kind, fallback, limits, text) \
   static_assert(has_words_of<option::kind>(limits), variable ": limits and words differ");
 #include "base/options.def"
-#undef XIO_OPTION
 
 // A row stays here for one version after a variable got another name.
 constexpr std::span<const renamed_variable> k_renamed;
@@ -106,7 +104,6 @@ options read(Take&& take) {
   std::size_t i = 0;
 #define XIO_OPTION(group, field, variable, kind, fallback, limits, text) take(k_rows[i++], o.field);
 #include "base/options.def"
-#undef XIO_OPTION
   return o;
 }
 

@@ -29,11 +29,76 @@ struct setting {
   std::string value;
 };
 
-struct options {
-#define XIO_OPTION(group, field, variable, kind, fallback, limits, text) option::kind field{};
-#include "base/options.def"
-#undef XIO_OPTION
+// The options of each room. A function takes the struct of its room, so that its signature tells what it reads. Those of
+// several rooms stand in a virtual base: options has them once.
+#define XIO_FIELD(group, field, variable, kind, fallback, limits, text) option::kind field{};
 
+struct deadline_options {
+#define XIO_DEADLINE_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+// Of every engine, software device or not.
+struct engine_options : virtual deadline_options {
+  // Copied and never moved: each room's move of what they share would take it from the next.
+  engine_options() = default;
+  engine_options(const engine_options&) = default;
+  engine_options& operator=(const engine_options&) = default;
+#define XIO_ENGINE_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct bootstrap_options : virtual deadline_options {
+#define XIO_BOOTSTRAP_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct heap_options : virtual engine_options {
+#define XIO_HEAP_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct team_options {
+#define XIO_TEAM_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct rdma_options : virtual engine_options {
+#define XIO_RDMA_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct sdma_options : virtual engine_options {
+#define XIO_SDMA_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct nvme_options : virtual engine_options {
+#define XIO_NVME_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+// Of the host platform.
+struct host_options {
+#define XIO_HOST_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+// Of src/ctx alone.
+struct ctx_options {
+#define XIO_CTX_OPTION XIO_FIELD
+#include "base/options.def"
+};
+#undef XIO_FIELD
+
+struct options : bootstrap_options,
+                 heap_options,
+                 team_options,
+                 rdma_options,
+                 sdma_options,
+                 nvme_options,
+                 host_options,
+                 ctx_options {
   // Reads and checks every variable, those of `given` instead of the environment's; throws XIO_ERR_CONFIG with
   // variable, value, and what is allowed, for a name in `given` that no row has too, and for a variable that has
   // another name now. From then on the log is as its level says. A set XIO_ variable that no row names is reported once

@@ -11,7 +11,7 @@ namespace {
 
 // Ranks that somebody has numbered are not worlds of one each. A key alone asks for nothing: a shell may have it for
 // all its programs.
-void refuse_ranks_without_root(const options& o) {
+void refuse_ranks_without_root(const bootstrap_options& o) {
   std::string given;
   if (!o.tcp_rank.empty()) given = "XIO_TCP_RANK='" + o.tcp_rank + "'";
   if (!o.tcp_size.empty()) given += (given.empty() ? "XIO_TCP_SIZE='" : " and XIO_TCP_SIZE='") + o.tcp_size + "'";
@@ -22,7 +22,7 @@ void refuse_ranks_without_root(const options& o) {
        given);
 }
 
-std::unique_ptr<channel> connect_auto(const options& o) {
+std::unique_ptr<channel> connect_auto(const bootstrap_options& o) {
   switch (choose_way(o)) {
     case way::tcp: return connect_tcp(o);
     case way::mpi: return connect_mpi(o);
@@ -33,7 +33,7 @@ std::unique_ptr<channel> connect_auto(const options& o) {
   return connect_local(o);
 }
 
-std::unique_ptr<channel> connect_by(option::bootstrap way, const options& o) {
+std::unique_ptr<channel> connect_by(option::bootstrap way, const bootstrap_options& o) {
   switch (way) {
     case option::bootstrap::local: return connect_local(o);
     case option::bootstrap::tcp: return connect_tcp(o);
@@ -52,7 +52,7 @@ void channel::barrier() {
   allgather(std::span<const std::byte>(&here, 1));
 }
 
-std::unique_ptr<channel> connect(const options& o) {
+std::unique_ptr<channel> connect(const bootstrap_options& o) {
   if (o.bootstrap == option::bootstrap::automatic || o.bootstrap == option::bootstrap::ucx)
     refuse_mpi_that_would_abort(o);
   std::unique_ptr<channel> c = connect_by(o.bootstrap, o);

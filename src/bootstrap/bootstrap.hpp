@@ -58,18 +58,18 @@ class channel {
 //
 // Every connect is collective and returns when the world is complete, or throws within options.timeout_ms (0: waits for
 // ever). A channel that has thrown is broken: later calls throw at once.
-std::unique_ptr<channel> connect(const options& o);
+std::unique_ptr<channel> connect(const bootstrap_options& o);
 
 // A world of one PE; the launcher's variables are ignored.
-std::unique_ptr<channel> connect_local(const options& o);
+std::unique_ptr<channel> connect_local(const bootstrap_options& o);
 
 // Rank 0 listens at XIO_TCP_ROOT; every rank proves the shared key. Throws XIO_ERR_AUTH for a wrong key, XIO_ERR_CONFIG
 // for a wrong or double rank, a wrong size or a missing variable, XIO_ERR_TIMEOUT for ranks that do not come.
-std::unique_ptr<channel> connect_tcp(const options& o);
+std::unique_ptr<channel> connect_tcp(const bootstrap_options& o);
 
 // MPI_COMM_WORLD, through a communicator of its own. Starts MPI if the program has not, and then ends it at exit. When
 // a PE dies, mpirun ends the others.
-std::unique_ptr<channel> connect_mpi(const options& o);
+std::unique_ptr<channel> connect_mpi(const bootstrap_options& o);
 
 // The communicator that a program gives instead of a launcher.
 struct place_by_comm {
@@ -80,11 +80,11 @@ struct place_by_comm {
 
 // The ranks of that communicator, through a duplicate of it. MPI is started. Throws XIO_ERR_CONFIG for one of another
 // MPI than the process's, XIO_ERR_STATE where MPI is not started, XIO_ERR_ARG for one that names no group of its own.
-std::unique_ptr<channel> connect_mpi_comm(const options& o, const place_by_comm& mine);
+std::unique_ptr<channel> connect_mpi_comm(const bootstrap_options& o, const place_by_comm& mine);
 
 // UCX tags. The workers' addresses have to travel once by another way first: the channel that auto would choose (tcp
 // under xiorun or with XIO_TCP_ROOT, or mpi), which stays open as long as this one.
-std::unique_ptr<channel> connect_ucx(const options& o);
+std::unique_ptr<channel> connect_ucx(const bootstrap_options& o);
 
 // Typed allgather of a trivially copyable value.
 template <class T>

@@ -94,9 +94,9 @@ void stretch(std::string_view text, secret& out) {
 
 }  // namespace
 
-bool has_key(const options& o) { return !o.tcp_key.empty() || !o.tcp_key_file.empty(); }
+bool has_key(const bootstrap_options& o) { return !o.tcp_key.empty() || !o.tcp_key_file.empty(); }
 
-secret load_key(const options& o) {
+secret load_key(const bootstrap_options& o) {
   if (!o.tcp_key.empty() && !o.tcp_key_file.empty())
     fail(XIO_ERR_CONFIG, "XIO_TCP_KEY and XIO_TCP_KEY_FILE are both set; unset one of them");
   if (!has_key(o))

@@ -30,7 +30,7 @@ inline constexpr std::size_t k_key_text_min = 16;
 // From XIO_TCP_KEY or XIO_TCP_KEY_FILE. 64 hexadecimal digits are a key of 32 random bytes and taken as they are; any
 // other text is a passphrase and stretched by Argon2id, which takes 12 MiB and about 10 ms. Throws XIO_ERR_CONFIG if
 // none, both, or too short a key is given, and XIO_ERR_AUTH for a file that anybody else could have read or written.
-secret load_key(const options& o);
-bool has_key(const options& o);
+secret load_key(const bootstrap_options& o);
+bool has_key(const bootstrap_options& o);
 
 }  // namespace xio::bootstrap

@@ -172,7 +172,7 @@ bool started_with_others() {
   return task && task->at_least > 1;
 }
 
-tcp_place place_for_tcp(const options& o) {
+tcp_place place_for_tcp(const bootstrap_options& o) {
   if (!o.tcp_root.empty()) return {o.tcp_root, "XIO_TCP_ROOT"};
   return {place_beside_torch(), "MASTER_ADDR and MASTER_PORT"};
 }
@@ -180,7 +180,7 @@ tcp_place place_for_tcp(const options& o) {
 namespace {
 
 // Open MPI ends the process below a launcher that speaks PMI-2 alone, unless it was built for that.
-bool mpi_knows_pmi(const options& o) {
+bool mpi_knows_pmi(const bootstrap_options& o) {
 #ifdef HAVE_MPI
   return expected_mpi(o) != mpi_abi::open_mpi;
 #else
@@ -193,7 +193,7 @@ bool mpi_knows_pmi(const options& o) {
 
 // xiorun is checked first: when it runs below mpirun its PEs inherit mpirun's variables, but xiorun started them.
 // XIO_TCP_ROOT comes before PMI and PMIx, which Slurm may offer to all its tasks even if they shall connect otherwise.
-way choose_way(const options& o) {
+way choose_way(const bootstrap_options& o) {
   if (started_by_xiorun() || started_by_torchrun()) return way::tcp;
   if (is_set("OMPI_COMM_WORLD_SIZE") || mpi_is_running()) return way::mpi;
   if (!o.tcp_root.empty()) return way::tcp;
@@ -202,7 +202,7 @@ way choose_way(const options& o) {
   return has_torchs_variables() ? way::tcp : way::none;
 }
 
-tcp_numbers numbers_for_tcp(const options& o) {
+tcp_numbers numbers_for_tcp(const bootstrap_options& o) {
   tcp_numbers n{o.tcp_rank, o.tcp_size};
   if (!n.rank.empty() && !n.size.empty()) return n;
   const auto task = find_task();
@@ -214,13 +214,13 @@ tcp_numbers numbers_for_tcp(const options& o) {
   return n;
 }
 
-void refuse_a_world_of_one_of_many(const channel& c, const options& o) {
+void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o) {
   if (c.size() != 1 || o.bootstrap == option::bootstrap::local || o.bootstrap == option::bootstrap::tcp) return;
   if (std::strcmp(c.name(), "mpi") != 0 && choose_way(o) == way::tcp) return;  // XIO_TCP_SIZE=1 asks for it
   if (const auto task = find_task(); task && task->at_least > 1) refuse_alone(*task, "");
 }
 
-void refuse_mpi_that_would_abort(const options& o) {
+void refuse_mpi_that_would_abort(const bootstrap_options& o) {
 #ifdef HAVE_MPI
   if (choose_way(o) != way::mpi || mpi_is_running() || expected_mpi(o) != mpi_abi::open_mpi) return;
   if (!is_set("SLURM_STEP_ID") || !is_set("PMI_RANK") || is_set("PMIX_RANK") || is_set("OMPI_COMM_WORLD_SIZE")) return;

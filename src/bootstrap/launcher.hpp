@@ -35,26 +35,26 @@ bool started_with_others();
 // PMI-2 where Slurm offers that and MPI does not know it, then torchrun's variables that another program has set; none:
 // there is no way.
 enum class way { none, tcp, mpi, pmi2 };
-way choose_way(const options& o);
+way choose_way(const bootstrap_options& o);
 
 // XIO_TCP_RANK and XIO_TCP_SIZE; one that is not set is the launcher's, or empty.
 struct tcp_numbers {
   std::string rank, size;
 };
-tcp_numbers numbers_for_tcp(const options& o);
+tcp_numbers numbers_for_tcp(const bootstrap_options& o);
 
 // XIO_TCP_ROOT; if it is not set the place beside torchrun's own, or empty.
 struct tcp_place {
   std::string root;      // host:port
   std::string variable;  // its name in sentences
 };
-tcp_place place_for_tcp(const options& o);
+tcp_place place_for_tcp(const bootstrap_options& o);
 
 // Throws XIO_ERR_CONFIG for a world of one PE where the launcher started several: each would be PE 0 of its own.
-void refuse_a_world_of_one_of_many(const channel& c, const options& o);
+void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o);
 
 // The same before MPI is started where Slurm offers only PMI-1 or PMI-2 to Open MPI: without support for them it does
 // not return from MPI_Init but ends the process.
-void refuse_mpi_that_would_abort(const options& o);
+void refuse_mpi_that_would_abort(const bootstrap_options& o);
 
 }  // namespace xio::bootstrap

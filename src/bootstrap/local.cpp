@@ -17,6 +17,6 @@ class local_channel final : public channel {
 
 }  // namespace
 
-std::unique_ptr<channel> connect_local(const options&) { return std::make_unique<local_channel>(); }
+std::unique_ptr<channel> connect_local(const bootstrap_options&) { return std::make_unique<local_channel>(); }
 
 }  // namespace xio::bootstrap

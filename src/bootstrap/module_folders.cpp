@@ -30,7 +30,7 @@ fs::path own_file() {
 
 }  // namespace
 
-std::vector<std::string> module_folders(const options& o) {
+std::vector<std::string> module_folders(const bootstrap_options& o) {
   std::vector<std::string> folders;
   const auto add = [&](const fs::path& folder) {
     const std::string name = folder.lexically_normal().string();

@@ -86,7 +86,7 @@ void start_mpi(const xio_mpi_calls_t& mpi) {
 
 class mpi_channel final : public channel {
  public:
-  mpi_channel(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& of, const options& o)
+  mpi_channel(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& of, const bootstrap_options& o)
       : mpi_(mpi), rank_(mpi.rank(&of)), size_(mpi.size(&of)), timeout_ms_(o.timeout_ms) {
     // A communicator of its own keeps the channel's messages apart from the program's and from other worlds'.
     auto made = std::make_unique<xio_mpi_handle_t>();
@@ -246,7 +246,8 @@ class mpi_channel final : public channel {
 
 namespace {
 
-std::unique_ptr<channel> connect_over(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& comm, const options& o) {
+std::unique_ptr<channel> connect_over(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& comm,
+                                      const bootstrap_options& o) {
   auto c = std::make_unique<mpi_channel>(mpi, comm, o);
 #ifdef HAVE_SODIUM
   c->hold(configured_key::from(o));
@@ -267,7 +268,7 @@ mpi_abi abi_of(const place_by_comm& mine) {
 }
 
 // A handle of one MPI means nothing to another, which would follow it as a pointer.
-void refuse_another_mpi(const place_by_comm& mine, const options& o) {
+void refuse_another_mpi(const place_by_comm& mine, const bootstrap_options& o) {
   const mpi_abi wanted = abi_of(mine);
   if (!is_mpi_started())
     fail(
@@ -302,7 +303,7 @@ xio_mpi_handle_t comm_of(const xio_mpi_calls_t& mpi, const place_by_comm& mine) 
 
 bool mpi_is_running() { return is_mpi_started(); }
 
-std::unique_ptr<channel> connect_mpi(const options& o) {
+std::unique_ptr<channel> connect_mpi(const bootstrap_options& o) {
   if (!has_mpi() && !started_by_mpirun()) refuse_without_launcher();
   const xio_mpi_calls_t& mpi = load_mpi(o);
   {
@@ -314,7 +315,7 @@ std::unique_ptr<channel> connect_mpi(const options& o) {
   return connect_over(mpi, world, o);
 }
 
-std::unique_ptr<channel> connect_mpi_comm(const options& o, const place_by_comm& mine) {
+std::unique_ptr<channel> connect_mpi_comm(const bootstrap_options& o, const place_by_comm& mine) {
   refuse_another_mpi(mine, o);
   const xio_mpi_calls_t& mpi = load_mpi(o);
   {
@@ -339,8 +340,8 @@ namespace {
 
 bool mpi_is_running() { return false; }
 
-std::unique_ptr<channel> connect_mpi(const options&) { refuse_without_mpi(); }
-std::unique_ptr<channel> connect_mpi_comm(const options&, const place_by_comm&) { refuse_without_mpi(); }
+std::unique_ptr<channel> connect_mpi(const bootstrap_options&) { refuse_without_mpi(); }
+std::unique_ptr<channel> connect_mpi_comm(const bootstrap_options&, const place_by_comm&) { refuse_without_mpi(); }
 }  // namespace xio::bootstrap
 
 #endif

@@ -160,7 +160,7 @@ void* open_library(const xio_mpi_module_t& module, mpi_abi abi) {
        mpi_name(abi), why);
 }
 
-const xio_mpi_calls_t* load(const options& o) {
+const xio_mpi_calls_t* load(const bootstrap_options& o) {
   const auto loaded = find_loaded();
   const auto abis = loaded ? std::vector{loaded->abi} : launchers_mpis();
   const auto folders = module_folders(o);
@@ -181,7 +181,7 @@ const xio_mpi_calls_t* load(const options& o) {
 
 const char* mpi_name(mpi_abi abi) { return facts(abi).name; }
 
-mpi_abi expected_mpi(const options& o) {
+mpi_abi expected_mpi(const bootstrap_options& o) {
   if (const auto loaded = find_loaded()) return loaded->abi;
   const auto abis = launchers_mpis();
   const auto at = find_module(abis, module_folders(o));
@@ -195,7 +195,7 @@ bool is_mpi_started() {
   return loaded && is_started(*loaded);
 }
 
-const xio_mpi_calls_t& load_mpi(const options& o) {
+const xio_mpi_calls_t& load_mpi(const bootstrap_options& o) {
   static std::mutex lock;
   static const xio_mpi_calls_t* calls = nullptr;
   const std::lock_guard hold(lock);

@@ -13,7 +13,7 @@ const char* mpi_name(mpi_abi abi);  // "Open MPI"
 
 // The MPI that load_mpi would take: the one that is loaded, else the one that the launcher's variables name, if there
 // is a module for it.
-mpi_abi expected_mpi(const options& o);
+mpi_abi expected_mpi(const bootstrap_options& o);
 
 bool has_mpi();  // loaded
 // Loaded, started and not ended.
@@ -21,6 +21,6 @@ bool is_mpi_started();
 
 // The calls of the process's MPI. Loads the module, and where the process has no MPI yet the library; later calls give
 // the same. Throws XIO_ERR_UNSUPPORTED where one of them is missing or does not fit.
-const xio_mpi_calls_t& load_mpi(const options& o);
+const xio_mpi_calls_t& load_mpi(const bootstrap_options& o);
 
 }  // namespace xio::bootstrap

@@ -267,7 +267,7 @@ xio_unique_id_t exchange_id(pmi2_client& launcher, int world) {
 
 }  // namespace
 
-std::unique_ptr<channel> connect_pmi2(const options& o) {
+std::unique_ptr<channel> connect_pmi2(const bootstrap_options& o) {
   process_session& s = session();
   place_by_id mine;
   {

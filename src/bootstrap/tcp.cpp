@@ -225,7 +225,7 @@ class tcp_channel final : public channel {
 
 }  // namespace
 
-tcp_settings tcp_settings::from(const options& o) {
+tcp_settings tcp_settings::from(const bootstrap_options& o) {
   tcp_settings s;
   const auto place = place_for_tcp(o);
   if (place.root.empty())
@@ -258,7 +258,7 @@ std::unique_ptr<channel> connect_star(tcp_settings s) {
   return std::make_unique<tcp_channel>(s, std::move(links));
 }
 
-std::unique_ptr<channel> connect_tcp(const options& o) {
+std::unique_ptr<channel> connect_tcp(const bootstrap_options& o) {
   if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
   return connect_star(tcp_settings::from(o));
 }
@@ -268,7 +268,7 @@ std::unique_ptr<channel> connect_tcp(const options& o) {
 #else  // HAVE_SODIUM
 
 namespace xio::bootstrap {
-std::unique_ptr<channel> connect_tcp(const options&) {
+std::unique_ptr<channel> connect_tcp(const bootstrap_options&) {
   fail(XIO_ERR_UNSUPPORTED,
        "this libxio has no TCP bootstrap because it was built without libsodium; install libsodium-dev and configure "
        "again, or start with mpirun");

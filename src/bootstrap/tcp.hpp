@@ -41,7 +41,7 @@ struct tcp_settings {
   std::string place() const;  // "127.0.0.1:4711", for sentences
 
   // Throws XIO_ERR_CONFIG naming the variable that is missing or wrong.
-  static tcp_settings from(const options& o);
+  static tcp_settings from(const bootstrap_options& o);
 };
 
 // A rank that waits for rank 0 waits a little longer than rank 0 does, so that rank 0's reply, which names the rank

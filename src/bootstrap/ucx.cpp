@@ -43,7 +43,7 @@ void on_failure(void* arg, ucp_ep_h, ucs_status_t status) { static_cast<peer*>(a
 
 class ucx_channel final : public channel {
  public:
-  ucx_channel(const options& o, std::unique_ptr<channel> first)
+  ucx_channel(const bootstrap_options& o, std::unique_ptr<channel> first)
       : timeout_ms_(o.timeout_ms),
         first_(std::move(first)),
         peers_(static_cast<std::size_t>(first_->size())),
@@ -299,7 +299,7 @@ class ucx_channel final : public channel {
   std::unique_ptr<exchange> current_;
 };
 
-std::unique_ptr<channel> connect_first(const options& o) {
+std::unique_ptr<channel> connect_first(const bootstrap_options& o) {
   switch (choose_way(o)) {
     case way::tcp: return connect_tcp(o);
     case way::mpi: return connect_mpi(o);
@@ -314,14 +314,16 @@ std::unique_ptr<channel> connect_first(const options& o) {
 
 }  // namespace
 
-std::unique_ptr<channel> connect_ucx(const options& o) { return std::make_unique<ucx_channel>(o, connect_first(o)); }
+std::unique_ptr<channel> connect_ucx(const bootstrap_options& o) {
+  return std::make_unique<ucx_channel>(o, connect_first(o));
+}
 
 }  // namespace xio::bootstrap
 
 #else  // HAVE_UCX
 
 namespace xio::bootstrap {
-std::unique_ptr<channel> connect_ucx(const options&) {
+std::unique_ptr<channel> connect_ucx(const bootstrap_options&) {
   fail(XIO_ERR_UNSUPPORTED,
        "this libxio has no UCX bootstrap because it was built without UCX; install libucx-dev and configure again, or "
        "choose another XIO_BOOTSTRAP");

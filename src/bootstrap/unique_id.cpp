@@ -224,7 +224,7 @@ void derive_key(const xio_unique_id_t& id, secret& out) {
                      sizeof k_purpose - 1);
 }
 
-tcp_settings settings_of(const options& o, const place_by_id& mine) {
+tcp_settings settings_of(const bootstrap_options& o, const place_by_id& mine) {
   tcp_settings s;
   s.rank = mine.rank;
   s.size = mine.size;
@@ -279,7 +279,7 @@ xio_unique_id_t make_unique_id() {
   return id;
 }
 
-std::unique_ptr<channel> connect_unique_id(const options& o, const place_by_id& mine) {
+std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine) {
   need_sodium();
   refuse_what_is_no_id(mine.id);
   auto s = settings_of(o, mine);
@@ -302,6 +302,6 @@ namespace {
 }
 }  // namespace
 xio_unique_id_t make_unique_id() { refuse_without_sodium(); }
-std::unique_ptr<channel> connect_unique_id(const options&, const place_by_id&) { refuse_without_sodium(); }
+std::unique_ptr<channel> connect_unique_id(const bootstrap_options&, const place_by_id&) { refuse_without_sodium(); }
 }  // namespace xio::bootstrap
 #endif

@@ -25,6 +25,6 @@ struct place_by_id {
 
 // Throws XIO_ERR_CONFIG for an id that is none and for a rank or size that cannot be, XIO_ERR_PEER at once for an id
 // for which nobody listens any more, and what connect_tcp throws. The options' TCP values are ignored.
-std::unique_ptr<channel> connect_unique_id(const options& o, const place_by_id& mine);
+std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine);
 
 }  // namespace xio::bootstrap

@@ -64,7 +64,7 @@ void check(const std::vector<offer>& all, int rank, const secret& key) {
 
 }  // namespace
 
-std::shared_ptr<const configured_key> configured_key::from(const options& o) {
+std::shared_ptr<const configured_key> configured_key::from(const bootstrap_options& o) {
   if (!has_key(o)) return nullptr;
   auto out = std::make_shared<configured_key>();
   try {

@@ -28,7 +28,7 @@ struct configured_key {
   std::optional<secret> key;
   std::optional<error> wrong;
   // Null if none is set.
-  static std::shared_ptr<const configured_key> from(const options& o);
+  static std::shared_ptr<const configured_key> from(const bootstrap_options& o);
 };
 
 class world_keys {

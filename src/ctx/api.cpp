@@ -143,41 +143,43 @@ xio_status_t xio_finalize(xio_world_t* world) {
 xio_status_t xio_abort(xio_world_t* world, int code, const char* text) {
   return in_world(world, __func__, [&](xio::world& w) {
     const int status = code > 0 && code <= 255 ? code : 1;
-    std::fprintf(stderr, "xio_abort: PE %d of %d ends all with status %d%s%s\n", w.my_pe(), w.n_pes(), status,
-                 text != nullptr ? ": " : "", text != nullptr ? text : "");
+    std::fprintf(stderr, "xio_abort: PE %d of %d ends all with status %d%s%s\n", w.members().me(), w.members().size(),
+                 status, text != nullptr ? ": " : "", text != nullptr ? text : "");
     std::fflush(nullptr);
-    w.abort(status);
+    w.members().abort(status);
     std::_Exit(status);
   });
 }
 
-int xio_my_pe(const xio_world_t* world) { return is_live(world) ? world->impl.my_pe() : -1; }
-int xio_n_pes(const xio_world_t* world) { return is_live(world) ? world->impl.n_pes() : -1; }
+int xio_my_pe(const xio_world_t* world) { return is_live(world) ? world->impl.members().me() : -1; }
+int xio_n_pes(const xio_world_t* world) { return is_live(world) ? world->impl.members().size() : -1; }
 
 xio_status_t xio_host_barrier(xio_world_t* world) {
-  return in_world(world, __func__, [&](xio::world& w) { w.barrier(); });
+  return in_world(world, __func__, [&](xio::world& w) { w.members().barrier(); });
 }
 
 // --- Memory ------------------------------------------------------------------------------------------
 
 xio_status_t xio_malloc(xio_world_t* world, size_t bytes, void** out) {
-  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_malloc", 1, bytes}, out); });
+  return in_world(world, __func__, [&](xio::world& w) { w.heap().allocate({"xio_malloc", 1, bytes}, out); });
 }
 
 xio_status_t xio_calloc(xio_world_t* world, size_t count, size_t bytes, void** out) {
-  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_calloc", count, bytes, 1, true}, out); });
+  return in_world(world, __func__, [&](xio::world& w) {
+    w.heap().allocate({"xio_calloc", count, bytes, 1, true}, out);
+  });
 }
 
 xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void** out) {
-  return in_world(world, __func__, [&](xio::world& w) { w.allocate({"xio_align", 1, bytes, alignment}, out); });
+  return in_world(world, __func__, [&](xio::world& w) { w.heap().allocate({"xio_align", 1, bytes, alignment}, out); });
 }
 
 xio_status_t xio_free(xio_world_t* world, void* block) {
-  return in_world(world, __func__, [&](xio::world& w) { w.release(block); });
+  return in_world(world, __func__, [&](xio::world& w) { w.heap().release(block); });
 }
 
 void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {
-  return is_live(world) ? world->impl.reach(symmetric, pe) : nullptr;
+  return is_live(world) ? world->impl.heap().reach(symmetric, pe) : nullptr;
 }
 
 xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table) {
@@ -185,52 +187,53 @@ xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* t
     not_null(symmetric, function, "symmetric");
     not_null(table, function, "table");
     // A PE reaches its own symmetric memory in any case.
-    if (w.reach(symmetric, w.my_pe()) == nullptr)
+    if (w.heap().reach(symmetric, w.members().me()) == nullptr)
       xio::fail(XIO_ERR_NOT_SYMMETRIC, "{}: {} is not in the symmetric heap; give an address of xio_malloc's", function,
                 symmetric);
-    for (int pe = 0; pe < w.n_pes(); ++pe) table[pe] = reinterpret_cast<std::intptr_t>(w.reach(symmetric, pe));
+    for (int pe = 0; pe < w.members().size(); ++pe)
+      table[pe] = reinterpret_cast<std::intptr_t>(w.heap().reach(symmetric, pe));
   });
 }
 
 xio_status_t xio_mem_register(xio_world_t* world, void* base, size_t bytes) {
-  return in_world(world, __func__, [&](xio::world& w) { w.register_memory(base, bytes); });
+  return in_world(world, __func__, [&](xio::world& w) { w.local_memory().register_memory(base, bytes); });
 }
 
 xio_status_t xio_mem_unregister(xio_world_t* world, void* base) {
-  return in_world(world, __func__, [&](xio::world& w) { w.unregister_memory(base); });
+  return in_world(world, __func__, [&](xio::world& w) { w.local_memory().unregister_memory(base); });
 }
 
 xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out) {
   return in_world(world, __func__, [&, function = __func__](xio::world& w) {
     not_null(out, function, "out");
-    *out = w.cache_stats();
+    *out = w.local_memory().cache_stats();
   });
 }
 
 // --- Contexts ----------------------------------------------------------------------------------------
 
 xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx) {
-  return in_world(world, __func__, [&](xio::world& w) { w.create_ctx(attr, ctx); });
+  return in_world(world, __func__, [&](xio::world& w) { w.contexts().create(attr, ctx); });
 }
 
 xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx) {
-  return in_world(world, __func__, [&](xio::world& w) { w.destroy_ctx(ctx); });
+  return in_world(world, __func__, [&](xio::world& w) { w.contexts().destroy(ctx); });
 }
 
 xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx) {
-  return in_world(world, __func__, [&](xio::world& w) { w.recover_ctx(ctx); });
+  return in_world(world, __func__, [&](xio::world& w) { w.contexts().recover(ctx); });
 }
 
 const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
   const char* name = nullptr;
-  in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.route_of(ctx, pe, bytes)); });
+  in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.contexts().route_of(ctx, pe, bytes)); });
   return name;
 }
 
 xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out) {
   return in_world(world, __func__, [&, function = __func__](xio::world& w) {
     not_null(out, function, "out");
-    *out = w.ctx_stats(ctx, route);
+    *out = w.contexts().stats(ctx, route);
   });
 }
 
@@ -254,12 +257,12 @@ xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_st
 }
 
 xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage) {
-  return in_world(world, __func__, [&](xio::world& w) { w.close_storage(storage); });
+  return in_world(world, __func__, [&](xio::world& w) { w.storages().close(storage); });
 }
 
 xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes, uint32_t* block_bytes) {
   return in_world(world, __func__, [&](xio::world& w) {
-    const auto& info = w.storage_info(storage);
+    const auto& info = w.storages().info(storage);
     if (bytes != nullptr) *bytes = info.bytes;
     if (block_bytes != nullptr) *block_bytes = info.block_bytes;
   });
@@ -268,7 +271,7 @@ xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_
 xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out) {
   return in_world(world, __func__, [&, function = __func__](xio::world& w) {
     not_null(out, function, "out");
-    *out = w.storage_stats(storage);
+    *out = w.storages().stats(storage);
   });
 }
 

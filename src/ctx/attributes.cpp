@@ -32,7 +32,7 @@ std::vector<setting> settings_of(const xio_init_attr_t& a) {
 }
 
 // How to connect to the other PEs, and for how long to try.
-void override_bootstrap(const xio_init_attr_t& a, options& o) {
+void override_bootstrap(const xio_init_attr_t& a, bootstrap_options& o) {
   if (a.tcp_root != nullptr) o.tcp_root = a.tcp_root;
   if (a.tcp_size > 0) {
     o.tcp_rank = std::to_string(a.tcp_rank);
@@ -45,7 +45,7 @@ void override_bootstrap(const xio_init_attr_t& a, options& o) {
 }
 
 // A unique id is of the TCP bootstrap, a communicator of MPI's.
-void refuse_other_bootstrap(const xio_init_attr_t& a, const options& o) {
+void refuse_other_bootstrap(const xio_init_attr_t& a, const bootstrap_options& o) {
   if (a.bootstrap == nullptr) return;
   if (a.unique_id != nullptr && o.bootstrap != option::bootstrap::tcp)
     fail(XIO_ERR_CONFIG, "xio_init_attr_t has a unique_id and the bootstrap '{}'; a unique id is for \"tcp\" or null",
@@ -96,7 +96,7 @@ options init_options(const xio_init_attr_t* attr) {
   return o;
 }
 
-std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const options& o) {
+std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const bootstrap_options& o) {
   const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
   refuse_half_a_place(a);
   if (a.unique_id != nullptr) return bootstrap::connect_unique_id(o, {*a.unique_id, a.unique_rank, a.unique_size});
@@ -144,7 +144,7 @@ ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
   return c;
 }
 
-xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const options& o) {
+xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const nvme_options& o) {
   xio_storage_attr_t a = read_attr(attr, "xio_storage_attr_t");
   constexpr std::uint32_t known = XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE;
   if ((a.flags & ~known) != 0)

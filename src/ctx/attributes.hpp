@@ -39,7 +39,7 @@ options init_options(const xio_init_attr_t* attr);
 
 // The channel to the other PEs: by the unique id or the communicator that the program gives, else as the options and
 // the launcher say. Throws XIO_ERR_CONFIG for members that do not go together.
-std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const options& o);
+std::unique_ptr<bootstrap::channel> connect(const xio_init_attr_t* attr, const bootstrap_options& o);
 
 // The part that can still be read when init_options throws: enough to report the error to the other PEs.
 options fallback_options(const xio_init_attr_t* attr);
@@ -57,6 +57,6 @@ struct ctx_settings {
 ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o);
 
 // Checked and complete.
-xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const options& o);
+xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const nvme_options& o);
 
 }  // namespace xio

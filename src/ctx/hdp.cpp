@@ -32,7 +32,7 @@ bool has_rdma_device() {
 }
 
 // Rings are polled without flushing.
-void warn_of_completions(const options& o) {
+void warn_of_completions(const sdma_options& o) {
   const std::uint64_t mode = o.memory_mode.value_or(0);
   if ((mode & static_cast<std::uint64_t>(memory::part::completion)) != 0)
     log::warn(
@@ -43,7 +43,7 @@ void warn_of_completions(const options& o) {
 
 }  // namespace
 
-memory::hdp_facts find_hdp_facts(const options& o, const std::function<bool()>& own_copy_queue) {
+memory::hdp_facts find_hdp_facts(const sdma_options& o, const std::function<bool()>& own_copy_queue) {
   memory::hdp_facts f = memory::hdp_facts_here();
   if (f.link == memory::hdp_link::none) {
     // On the model machine software devices stand in. gfx10.1 has no such packet.
@@ -58,7 +58,7 @@ memory::hdp_facts find_hdp_facts(const options& o, const std::function<bool()>& 
   return f;
 }
 
-std::unique_ptr<memory::hdp_flusher> open_hdp(const options& o, engines& e, const gpu::heap& heap) {
+std::unique_ptr<memory::hdp_flusher> open_hdp(const sdma_options& o, engines& e, const gpu::heap& heap) {
   const memory::hdp_facts f = find_hdp_facts(o, [&] { return has_own_copy_queue(e); });
   auto d = memory::decide_hdp(f, o.hdp);
   log::info("HDP: {} ({})", memory::hdp_way_name(d.way), d.reason);

@@ -89,7 +89,7 @@ std::vector<std::string> gpus_of(const std::vector<heap_offer>& all, const std::
 }
 
 // By the GPUs' own names, for each PE may number those that it sees from 0.
-void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices) {
+void check_sharing(const heap_options& o, const std::vector<std::string>& gpus, int devices) {
   if (o.gpu_sharing == option::gpu_sharing::yes) return;
   for (std::size_t pe = 0; pe < gpus.size(); ++pe)
     for (std::size_t other = pe + 1; !gpus[pe].empty() && other < gpus.size(); ++other)

@@ -50,7 +50,7 @@ heap_offer make_offer(const gpu::heap& heap);
 std::vector<std::string> gpus_of(const std::vector<heap_offer>& all, const std::vector<bool>& together);
 
 // Throws if several PEs of this machine have the same GPU and XIO_GPU_SHARING forbids it.
-void check_sharing(const options& o, const std::vector<std::string>& gpus, int devices);
+void check_sharing(const heap_options& o, const std::vector<std::string>& gpus, int devices);
 
 // Throws like check_hellos.
 void check_offers(const std::vector<heap_offer>& all);

@@ -12,7 +12,7 @@
 
 namespace xio {
 
-storage::storage(engines& e, const options& o, const std::string& name, const xio_storage_attr_t& attr,
+storage::storage(engines& e, const nvme_options& o, const std::string& name, const xio_storage_attr_t& attr,
                  dev::storage_view* row, std::uint32_t slot, std::uint32_t serial)
     : engines_(e), name_(name), row_(row) {
   const std::vector<std::string> names = member_names(name);

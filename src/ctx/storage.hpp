@@ -17,8 +17,8 @@ namespace xio {
 class storage {
  public:
   // row: of world_view::storages in device memory, and its number. serial: what the handle says, not 0.
-  storage(engines& e, const options& o, const std::string& name, const xio_storage_attr_t& attr, dev::storage_view* row,
-          std::uint32_t slot, std::uint32_t serial);
+  storage(engines& e, const nvme_options& o, const std::string& name, const xio_storage_attr_t& attr,
+          dev::storage_view* row, std::uint32_t slot, std::uint32_t serial);
   ~storage();
   storage(const storage&) = delete;
   storage& operator=(const storage&) = delete;

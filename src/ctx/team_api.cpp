@@ -17,7 +17,7 @@ namespace {
 void make_team(xio::world& w, const char* function, xio_team_t* team,
                const std::function<std::vector<int>(const xio::world&)>& choose) {
   if (team != nullptr) *team = {};
-  const xio_team_t made = w.create_team([&] {
+  const xio_team_t made = w.teams().create([&] {
     not_null(team, function, "team");
     return choose(w);
   });
@@ -40,16 +40,16 @@ xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, x
 }
 
 xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team) {
-  return make_team(world, __func__, team, [](const xio::world& w) { return w.everybody(); });
+  return make_team(world, __func__, team, [](const xio::world& w) { return w.members().everybody(); });
 }
 
 xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team) {
-  return make_team(world, __func__, team, [](const xio::world& w) { return w.machine_mates(); });
+  return make_team(world, __func__, team, [](const xio::world& w) { return w.members().machine_mates(); });
 }
 
 xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
   return in_world(world, __func__, [&](xio::world& w) {
-    const std::vector<int> pes = w.across_machines();
+    const std::vector<int> pes = w.members().across_machines();
     make_team(w, "xio_team_same_local_rank", team, [&](const xio::world&) { return pes; });
   });
 }
@@ -57,7 +57,7 @@ xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
 xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, int count,
                                     xio_team_t* team) {
   return make_team(world, __func__, team, [&](const xio::world& w) {
-    return xio::strided_members(w.members_of(parent), w.my_pe(), first, stride, count);
+    return xio::strided_members(w.teams().members_of(parent), w.members().me(), first, stride, count);
   });
 }
 
@@ -66,17 +66,18 @@ xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width,
     if (y != nullptr) *y = {};
     make_team(w, "xio_team_split_2d", x, [&](const xio::world& here) {
       not_null(y, "xio_team_split_2d", "y");
-      return xio::lines_of(here.members_of(parent), here.my_pe(), width).x;
+      return xio::lines_of(here.teams().members_of(parent), here.members().me(), width).x;
     });
-    make_team(w, "xio_team_split_2d", y,
-              [&](const xio::world& here) { return xio::lines_of(here.members_of(parent), here.my_pe(), width).y; });
+    make_team(w, "xio_team_split_2d", y, [&](const xio::world& here) {
+      return xio::lines_of(here.teams().members_of(parent), here.members().me(), width).y;
+    });
   });
 }
 
 int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe) {
   int found = -1;
   in_world(world, __func__, [&](xio::world& w) {
-    const auto members = w.members_of(from), others = w.members_of(to);
+    const auto members = w.teams().members_of(from), others = w.teams().members_of(to);
     if (pe < 0 || static_cast<size_t>(pe) >= members.size()) return;
     const auto at = std::find(others.begin(), others.end(), members[static_cast<size_t>(pe)]);
     if (at != others.end()) found = static_cast<int>(at - others.begin());
@@ -85,7 +86,7 @@ int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int p
 }
 
 xio_status_t xio_team_destroy(xio_world_t* world, xio_team_t team) {
-  return in_world(world, __func__, [&](xio::world& w) { w.destroy_team(team); });
+  return in_world(world, __func__, [&](xio::world& w) { w.teams().destroy(team); });
 }
 
 }  // extern "C"

@@ -51,4 +51,4 @@ elif ! diff -u "$page" "$work/page"; then
 fi
 rows=$(grep -c '^| `XIO_' "$page")
 echo "$rows variables"
-[ "$rows" = "$(grep -c '^XIO_OPTION(' "$srcdir/src/base/options.def")" ]
+[ "$rows" = "$(grep -c '^XIO_[A-Z]*_OPTION(' "$srcdir/src/base/options.def")" ]

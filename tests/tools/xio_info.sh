@@ -95,7 +95,7 @@ if command -v python3 >/dev/null; then
   fi
   # Every variable of the table, and what is set now, but for keys.
   status 0 XIO_HDP=host XIO_TCP_KEY=mysecretmysecret -- --env --json
-  rows=$(grep -c '^XIO_OPTION(' "$srcdir/src/base/options.def")
+  rows=$(grep -c '^XIO_[A-Z]*_OPTION(' "$srcdir/src/base/options.def")
   checks=$((checks + 1))
   [ "$(value | python3 -c 'import ast, sys; print(len(ast.literal_eval(sys.stdin.read())))')" = "$rows" ] ||
     wrong "--env does not list $rows variables"

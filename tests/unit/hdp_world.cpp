@@ -36,10 +36,10 @@ std::string in_worlds(const std::string& way, const std::function<void(int, worl
       if (tune) tune(pe, o);
       world w(o, std::move(channel));
       xio_ctx_t ctx{};
-      w.create_ctx(nullptr, &ctx);
+      w.contexts().create(nullptr, &ctx);
       body(pe, w, ctx);
-      w.barrier();
-      w.destroy_ctx(ctx);
+      w.members().barrier();
+      w.contexts().destroy(ctx);
       w.finalize();
     });
     EXPECT_EQ(status, expected) << way << ", PE " << pe << ": " << xio::last_error();
@@ -53,15 +53,15 @@ u64 flushes(const ctx_view& c) { return load<scope::agent, order::relaxed>(&c.fl
 // Each PE signals the other, and waits for the other's.
 void signal_each_other(int pe, world& w, xio_ctx_t ctx) {
   void* block = nullptr;
-  w.allocate({"test", 1, 128, 64, true}, &block);
+  w.heap().allocate({"test", 1, 128, 64, true}, &block);
   auto* words = static_cast<uint64_t*>(block);
-  w.barrier();
+  w.members().barrier();
   uint64_t value = 40 + static_cast<uint64_t>(pe);
   EXPECT_EQ(xio_put_signal(ctx, words + 8, &value, 8, words, 1, XIO_SIGNAL_SET, 1 - pe), XIO_OK);
   EXPECT_EQ(xio_signal_wait_until(ctx, words, XIO_CMP_EQ, 1), XIO_OK);
   EXPECT_EQ(words[8], 41 - static_cast<uint64_t>(pe));
-  w.barrier();
-  w.release(block);
+  w.members().barrier();
+  w.heap().release(block);
 }
 
 TEST(hdp_world, has_nothing_to_flush_on_the_host) {
@@ -115,7 +115,8 @@ TEST(hdp_world, has_a_ring_to_itself_for_an_engine) {
       EXPECT_GE(flushes(c), before + 2);
       EXPECT_EQ(c.flush_rings[0].state->failed, 0u);
       // Nothing of it counts as an op of the user's.
-      for (const xio_route_t route : {XIO_ROUTE_RDMA, XIO_ROUTE_SDMA}) EXPECT_EQ(w.ctx_stats(ctx, route).ops, 0u);
+      for (const xio_route_t route : {XIO_ROUTE_RDMA, XIO_ROUTE_SDMA})
+        EXPECT_EQ(w.contexts().stats(ctx, route).ops, 0u);
     });
 }
 
@@ -127,7 +128,7 @@ TEST(hdp_world, flushes_after_reads_of_a_drive) {
       { std::ofstream(file) << std::string(65536, 'd'); }
       const xio_storage_t s = w.open_storage(("file:" + file).c_str(), nullptr);
       void* block = nullptr;
-      w.allocate({"test", 1, 4096, 4096, true}, &block);
+      w.heap().allocate({"test", 1, 4096, 4096, true}, &block);
       u32* flush = ctx_of(ctx).world->hdp.flush;
       const auto flushed = [&] { return exchange<scope::system, order::relaxed>(flush, 0u) == 1; };
       flushed();
@@ -143,9 +144,9 @@ TEST(hdp_world, flushes_after_reads_of_a_drive) {
       xio_read_nbi(ctx, block, s, 4096, 4096);
       EXPECT_EQ(xio_quiet(ctx), XIO_OK);
       EXPECT_TRUE(flushed()) << way;
-      w.barrier();
-      w.release(block);
-      w.close_storage(s);
+      w.members().barrier();
+      w.heap().release(block);
+      w.storages().close(s);
       std::filesystem::remove(file);
     });
 }

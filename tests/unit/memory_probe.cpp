@@ -140,7 +140,7 @@ void expect_refused(const options& o) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = XIO_ROUTE_RDMA;
     xio_ctx_t ctx{};
-    const auto no = outcome_of([&] { w.create_ctx(&attr, &ctx); });
+    const auto no = outcome_of([&] { w.contexts().create(&attr, &ctx); });
     EXPECT_PRED2(says, no.sentence, "does not reach the memory that kernels see");
     EXPECT_PRED2(says, no.sentence, "XIO_HEAP_KIND=host");
     EXPECT_EQ(no.status, pe == 1 ? XIO_ERR_UNSUPPORTED : no.status);
@@ -149,8 +149,8 @@ void expect_refused(const options& o) {
     }
     // Routes without the NIC are as before.
     attr.route = XIO_ROUTE_DIRECT;
-    w.create_ctx(&attr, &ctx);
-    w.destroy_ctx(ctx);
+    w.contexts().create(&attr, &ctx);
+    w.contexts().destroy(ctx);
   });
 }
 

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Both ways to an address space of drives behind vfio, over a kernel that is played: what it is asked, in which order,
-// and what is said when it refuses. Requests and layouts are those of Linux 6.12, include/uapi/linux/{vfio,iommufd}.h,
-// written as numbers. tests/vm/nvme.sh has the drives.
-#include <fcntl.h>
+// Both ways to an address space of drives behind vfio: what the kernel is asked, in which order, and what is said when
+// it refuses. tests/vm/nvme.sh has the drives.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "played_vfio.hpp"
 #include "refusal.hpp"
-#include "sysfs_tree.hpp"
 #include "transport/nvme/iommufd_abi.hpp"
 #include "transport/nvme/vfio_iommufd.hpp"
-#include "transport/nvme/vfio_space.hpp"
 #include "transport/nvme/vfio_type1.hpp"
-#include "transport/nvme/vfio_way.hpp"
 #if __has_include(<linux/iommufd.h>)
 #include <linux/iommufd.h>
 #include <linux/vfio.h>
@@ -30,127 +21,8 @@
 namespace xio::nvme {
 namespace {
 
+using namespace played_vfio;
 using test::refusal;
-using test::sysfs_tree;
-
-constexpr const char* k_container = "/dev/vfio/vfio";
-constexpr const char* k_iommu = "/dev/iommu";
-constexpr const char* k_group = "/dev/vfio/17";
-constexpr const char* k_cdev = "/dev/vfio/devices/vfio3";
-
-// _IO(';', number): no size, no direction.
-enum : unsigned long {
-  get_api_version = 0x3b64,
-  check_extension = 0x3b65,
-  set_iommu = 0x3b66,
-  group_get_status = 0x3b67,
-  group_set_container = 0x3b68,
-  group_get_device_fd = 0x3b6a,
-  type1_get_info = 0x3b70,
-  type1_map_dma = 0x3b71,
-  type1_unmap_dma = 0x3b72,
-  device_bind_iommufd = 0x3b76,
-  device_attach_pt = 0x3b77,
-  ioas_alloc = 0x3b81,
-  ioas_iova_ranges = 0x3b84,
-  ioas_map = 0x3b85,
-  ioas_unmap = 0x3b86,
-};
-
-template <class T>
-T at(unsigned long argument, std::size_t offset) {
-  T value;
-  std::memcpy(&value, reinterpret_cast<const char*>(argument) + offset, sizeof value);
-  return value;
-}
-template <class T>
-void put(unsigned long argument, std::size_t offset, T value) {
-  std::memcpy(reinterpret_cast<char*>(argument) + offset, &value, sizeof value);
-}
-constexpr auto u32 = at<std::uint32_t>;
-constexpr auto u64 = at<std::uint64_t>;
-
-// Descriptors are real ones, so that it shows who closes them.
-class played : public vfio_calls {
- public:
-  played() {
-    replies[get_api_version] = [](int, unsigned long) { return 0; };
-    replies[check_extension] = [](int, unsigned long type) { return type == 3 ? 1 : 0; };  // VFIO_TYPE1v2_IOMMU
-    replies[set_iommu] = [](int, unsigned long type) { return type == 3 ? 0 : -EINVAL; };
-    replies[group_get_status] = [](int, unsigned long a) {
-      put<std::uint32_t>(a, 4, 1);  // viable
-      return 0;
-    };
-    replies[group_set_container] = [this](int, unsigned long a) {
-      return opened[at<int>(a, 0)] == k_container ? 0 : -EBADF;
-    };
-    replies[group_get_device_fd] = [this](int, unsigned long a) { return give(reinterpret_cast<const char*>(a)); };
-    replies[type1_map_dma] = replies[type1_unmap_dma] = [](int, unsigned long) { return 0; };
-    replies[ioas_alloc] = [](int, unsigned long a) {
-      put<std::uint32_t>(a, 8, 42);
-      return u32(a, 0) == 12 && u32(a, 4) == 0 ? 0 : -EINVAL;
-    };
-    replies[device_bind_iommufd] = [this](int, unsigned long a) {
-      return u32(a, 0) == 16 && u32(a, 4) == 0 && opened[at<int>(a, 8)] == k_iommu ? 0 : -EINVAL;
-    };
-    replies[device_attach_pt] = [](int, unsigned long a) {
-      const bool good = u32(a, 0) == 12 && u32(a, 4) == 0 && u32(a, 8) == 42;
-      put<std::uint32_t>(a, 8, 43);  // the page table, which is not the address space
-      return good ? 0 : -ENOENT;
-    };
-    replies[ioas_map] = replies[ioas_unmap] = [](int, unsigned long) { return 0; };
-    replies[type1_get_info] = [](int, unsigned long) { return 0; };
-    replies[ioas_iova_ranges] = [](int, unsigned long a) {
-      put<std::uint32_t>(a, 8, 1);
-      put<std::uint64_t>(a, 24, 4096);
-      put<std::uint64_t>(u64(a, 16), 0, 0x10000);
-      put<std::uint64_t>(u64(a, 16), 8, 0xffffffff);
-      return 0;
-    };
-  }
-
-  int open(const std::string& path) override {
-    asked.push_back(path);
-    if (absent.count(path) == 0) return give(path);
-    errno = absent[path];
-    return -1;
-  }
-  int control(int fd, unsigned long request, unsigned long argument) override {
-    asked.push_back(opened[fd] + " " + std::to_string(request));
-    const auto it = replies.find(request);
-    const int result = it == replies.end() ? -ENOTTY : it->second(fd, argument);
-    if (result >= 0) return result;
-    errno = -result;
-    return -1;
-  }
-  void refuse(unsigned long request, int why) {
-    replies[request] = [why](int, unsigned long) { return -why; };
-  }
-  std::size_t still_open() const {
-    std::size_t n = 0;
-    for (const auto& one : opened) n += fcntl(one.first, F_GETFD) >= 0 ? 1 : 0;
-    return n;
-  }
-
-  std::map<unsigned long, std::function<int(int, unsigned long)>> replies;
-  std::map<std::string, int> absent;
-  std::map<int, std::string> opened;
-  std::vector<std::string> asked;
-
- private:
-  int give(const std::string& path) {
-    const int fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    opened[fd] = path;
-    return fd;
-  }
-};
-
-std::string line(const char* file, unsigned long request) { return std::string(file) + " " + std::to_string(request); }
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-const vfio_place k_place{"nvme:0000:3b:00.0/1", "0000:3b:00.0", 17, k_cdev};
-const std::string k_name = k_place.name;
 
 // --- What the kernel is asked ------------------------------------------------------------------------
 
@@ -470,142 +342,5 @@ TEST(both_ways, say_why_memory_is_not_pinned) {
   }
   EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { b.map(0x1000, 0x1000, 0x40000); }), "XIO_VFIO_IOMMU=type1"));
 }
-
-// --- One domain for a process ------------------------------------------------------------------------
-
-std::unique_ptr<vfio_iommu> made(vfio_way way, played& k) { return make_iommu(way, k, k_name); }
-
-struct space : testing::TestWithParam<vfio_way> {
-  space() : s(made(GetParam(), k)), handles(s.admit(k_place)) {}
-  unsigned long map_request() const { return GetParam() == vfio_way::type1 ? type1_map_dma : ioas_map; }
-  unsigned long unmap_request() const { return GetParam() == vfio_way::type1 ? type1_unmap_dma : ioas_unmap; }
-  long count(unsigned long request) const {
-    const std::string end = " " + std::to_string(request);
-    return std::count_if(k.asked.begin(), k.asked.end(), [&](const auto& line) { return line.ends_with(end); });
-  }
-  played k;
-  vfio_space s;
-  vfio_handles handles;
-  alignas(4096) char memory[4 * 4096] = {};
-};
-
-TEST_P(space, maps_what_is_the_same_once) {
-  const std::uint64_t first = s.map(memory + 100, 5000);
-  EXPECT_EQ(first % 4096, 100u);
-  EXPECT_EQ(s.map(memory + 100, 5000), first);
-  EXPECT_EQ(count(map_request()), 1);
-  EXPECT_NE(s.map(memory + 100, 200), first);
-  // The longer one, by one of its two users and then by the other: the shorter one stays.
-  s.unmap(memory + 100, 5000);
-  EXPECT_EQ(count(unmap_request()), 0);
-  s.unmap(memory + 100, 5000);
-  EXPECT_EQ(count(unmap_request()), 1);
-  s.unmap(memory + 100, 5000);  // once more than mapped
-  EXPECT_EQ(count(unmap_request()), 1);
-  EXPECT_EQ(s.map(memory + 100, 5000), first);
-  EXPECT_EQ(count(map_request()), 3);
-  s.unmap(memory + 100, 200);
-  EXPECT_EQ(count(unmap_request()), 2);
-}
-
-TEST_P(space, gives_addresses_back_and_keeps_those_that_the_kernel_holds) {
-  const std::uint64_t address = s.map(memory, 4096);
-  s.unmap(memory, 4096);
-  const auto map = k.replies[map_request()];
-  k.refuse(map_request(), EFAULT);
-  refusal(XIO_ERR_IO, [&] { s.map(memory, 4096); });
-  k.replies[map_request()] = map;
-  EXPECT_EQ(s.map(memory, 4096), address);
-  k.refuse(unmap_request(), EIO);
-  s.unmap(memory, 4096);
-  EXPECT_NE(s.map(memory, 4096), address);
-}
-
-// Memory has one address for all drives of a process, so there is one way at a time.
-TEST(one_space, is_shared_until_nobody_holds_it) {
-  played k;
-  auto first = vfio_space::get({vfio_way::type1, "", true}, k_name, k);
-  EXPECT_EQ(vfio_space::get({vfio_way::iommufd, ""}, k_name, k), first);
-  EXPECT_EQ(vfio_space::get({vfio_way::type1, "", true}, k_name, k), first);
-  const std::string why = refusal(XIO_ERR_STATE, [&] { vfio_space::get({vfio_way::iommufd, "", true}, k_name, k); });
-  EXPECT_TRUE(has(why, "other drives are open by type 1") && has(why, "asks for iommufd")) << why;
-  EXPECT_EQ(k.still_open(), 1u);
-  first.reset();
-  EXPECT_EQ(k.still_open(), 0u);
-  first = vfio_space::get({vfio_way::iommufd, "", true}, k_name, k);
-  EXPECT_EQ(first->way(), vfio_way::iommufd);
-}
-
-INSTANTIATE_TEST_SUITE_P(both_ways, space, testing::Values(vfio_way::type1, vfio_way::iommufd),
-                         [](const auto& p) { return p.param == vfio_way::type1 ? "type1" : "iommufd"; });
-
-// --- Which way ---------------------------------------------------------------------------------------
-
-struct way : testing::Test {
-  way() {
-    for (const char* file : {k_iommu, k_cdev, k_group}) t.file(file, "");
-  }
-  vfio_choice choose(const std::string& wanted, const std::string& cdev = k_cdev) {
-    o.vfio_iommu = option::parse_word<option::vfio_iommu>(wanted, "a test");
-    return choose_vfio_way(o, t.root, {k_name, "0000:3b:00.0", 17, cdev});
-  }
-  void remove(const char* path) const { std::filesystem::remove_all(t.root + path); }
-  sysfs_tree t;
-  options o = options::defaults();
-};
-
-TEST_F(way, auto_is_iommufd_where_it_is_whole) {
-  EXPECT_EQ(options::defaults().vfio_iommu, option::vfio_iommu::automatic);
-  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
-  EXPECT_EQ(choose("auto").why, "");
-  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
-  EXPECT_TRUE(has(choose("auto", "").why, "no file in /dev/vfio/devices"));
-  remove(k_iommu);
-  EXPECT_EQ(choose("auto").way, vfio_way::type1);
-  EXPECT_EQ(choose("auto").why, "there is no /dev/iommu");
-  EXPECT_FALSE(choose("auto").forced);
-}
-
-// Memory of a PCI device is nothing that iommufd pins.
-TEST_F(way, auto_is_type_1_for_queues_in_a_device) {
-  o.nvme_queue_bar = "0000:0a:00.0/2";
-  EXPECT_EQ(choose("auto").way, vfio_way::type1);
-  EXPECT_TRUE(has(choose("auto").why, "XIO_NVME_QUEUE_BAR"));
-}
-
-TEST_F(way, auto_is_what_may_be_opened) {
-  if (geteuid() == 0) GTEST_SKIP() << "root may open everything";
-  std::filesystem::permissions(t.root + k_cdev, std::filesystem::perms::none);
-  EXPECT_EQ(choose("auto").way, vfio_way::type1);
-  EXPECT_TRUE(has(choose("auto").why, "may not open /dev/vfio/devices/vfio3"));
-}
-
-TEST_F(way, auto_is_iommufd_where_there_are_no_groups) {
-  remove(k_iommu);
-  remove(k_group);
-  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
-  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
-}
-
-TEST_F(way, is_forced) {
-  EXPECT_EQ(choose("type1").way, vfio_way::type1);
-  remove(k_iommu);
-  EXPECT_EQ(choose("iommufd").way, vfio_way::iommufd);
-  EXPECT_TRUE(choose("iommufd").forced && choose("type1").forced);
-}
-
-TEST_F(way, finds_the_file_of_a_device) {
-  const std::string folder = "/sys/bus/pci/devices/0000:3b:00.0/vfio-dev/";
-  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");
-  t.folder(folder + "vfio3");
-  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");  // a kernel with groups only
-  t.file(folder + "vfio3/dev", "244:3\n");
-  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), k_cdev);
-  remove((folder + "vfio3").c_str());
-  for (const char* odd : {"vfio", "vfio-1", "vfio3x", "other3", "vfio99999999999"})
-    t.file(folder + odd + "/dev", "1:1\n");
-  EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");
-}
-
 }  // namespace
 }  // namespace xio::nvme

@@ -99,7 +99,7 @@ xio_ctx_t create(world& w, std::uint32_t pool) {
   attr.route = XIO_ROUTE_RDMA;
   attr.pool = pool;
   xio_ctx_t ctx{};
-  w.create_ctx(&attr, &ctx);
+  w.contexts().create(&attr, &ctx);
   return ctx;
 }
 
@@ -113,10 +113,10 @@ void expect_refused_and_well_again(int pe, world& w, std::uint32_t pool, xio_sta
     EXPECT_TRUE(no.status == status || no.status == XIO_ERR_PEER) << no.sentence;
     EXPECT_PRED2(says, no.sentence, "PE 1");
   }
-  w.barrier();
+  w.members().barrier();
   if (pe == k_bad) g_left.restore();
-  w.barrier();
-  w.destroy_ctx(create(w, pool));
+  w.members().barrier();
+  w.contexts().destroy(create(w, pool));
 }
 
 class brittle_connect : public testing::TestWithParam<int> {};
@@ -148,9 +148,9 @@ TEST(world, of_which_one_nic_refuses_registered_memory_lives_on) {
   g_left.registrations = 1;  // the heap's
   in_world(k_pes, small_world(), [](int pe, world& w) {
     std::vector<char> early(4096);
-    w.register_memory(early.data(), early.size());
+    w.local_memory().register_memory(early.data(), early.size());
     expect_refused_and_well_again(pe, w, 0, XIO_ERR_NO_MEMORY, "the NIC takes no more memory");
-    w.unregister_memory(early.data());
+    w.local_memory().unregister_memory(early.data());
   });
 }
 
@@ -181,30 +181,30 @@ std::uint64_t word_of(int pe, std::uint64_t round, std::size_t i) {
 // Every PE puts to the next one, which has the data afterwards.
 void expect_traffic(int pe, world& w, xio_ctx_t ctx, const block_of_words& b, std::uint64_t round) {
   for (std::size_t i = 0; i < k_words; ++i) b.out[i] = word_of(pe, round, i), b.in[i] = 0;
-  w.barrier();
+  w.members().barrier();
   EXPECT_EQ(put(ctx, b, (pe + 1) % k_pes), XIO_OK) << "PE " << pe << " round " << round;
-  w.barrier();
+  w.members().barrier();
   for (std::size_t i = 0; i < k_words; ++i)
     ASSERT_EQ(b.in[i], word_of((pe + k_pes - 1) % k_pes, round, i)) << "PE " << pe << " word " << i;
-  w.barrier();
+  w.members().barrier();
 }
 
 block_of_words words_of(world& w) {
   void *in = nullptr, *out = nullptr;
-  w.allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &in);
-  w.allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &out);
+  w.heap().allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &in);
+  w.heap().allocate({"xio_malloc", k_words, sizeof(std::uint64_t)}, &out);
   return {static_cast<std::uint64_t*>(in), static_cast<std::uint64_t*>(out)};
 }
 
 // The device of the bad PE dies; its ops fail at once and not at the deadline, the sentence says why.
 void expect_death(int pe, world& w, xio_ctx_t ctx, const block_of_words& b) {
   if (pe == k_bad) g_left.dead = g_left.openings.load();
-  w.barrier();
+  w.members().barrier();
   if (pe == k_bad) {
     EXPECT_EQ(put(ctx, b, 0), XIO_ERR_TRANSPORT);
     EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_TRANSPORT);
   }
-  w.barrier();
+  w.members().barrier();
 }
 
 TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
@@ -213,10 +213,10 @@ TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
   in_world(k_pes, o, [](int pe, world& w) {
     const block_of_words b = words_of(w);
     void* kept = nullptr;
-    w.allocate({"xio_malloc", 1, sizeof(std::uint64_t)}, &kept);
+    w.heap().allocate({"xio_malloc", 1, sizeof(std::uint64_t)}, &kept);
     *static_cast<std::uint64_t*>(kept) = word_of(pe, 77, 0);
     std::vector<std::uint64_t> local(k_words);
-    w.register_memory(local.data(), k_words * sizeof local[0]);
+    w.local_memory().register_memory(local.data(), k_words * sizeof local[0]);
     const xio_ctx_t one = create(w, 1), two = create(w, 0);
     for (std::uint64_t life = 1; life <= 3; ++life) {
       expect_traffic(pe, w, one, b, life * 10);
@@ -228,7 +228,7 @@ TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
       if (pe == k_bad) {
         EXPECT_PRED2(says, no.sentence, "xio_ctx_recover");
       }
-      w.recover_ctx(one);
+      w.contexts().recover(one);
       if (pe == k_bad) {
         EXPECT_EQ(g_left.openings, static_cast<int>(life) + 1);
       }
@@ -236,7 +236,7 @@ TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
       // The other ctx has queue pairs of before: it refuses work until it is recovered, which opens nothing again.
       EXPECT_EQ(put(two, b, (pe + 1) % k_pes), XIO_ERR_STATE);
       EXPECT_PRED2(says, std::string(w.ctx_error(two).sentence), "recover the ctx");
-      w.recover_ctx(two);
+      w.contexts().recover(two);
       if (pe == k_bad) {
         EXPECT_EQ(g_left.openings, static_cast<int>(life) + 1);
       }
@@ -246,9 +246,9 @@ TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
       expect_traffic(pe, w, one, from, life * 10 + 4);
     }
     EXPECT_EQ(*static_cast<std::uint64_t*>(kept), word_of(pe, 77, 0));
-    w.destroy_ctx(two);
-    w.destroy_ctx(one);
-    w.unregister_memory(local.data());
+    w.contexts().destroy(two);
+    w.contexts().destroy(one);
+    w.local_memory().unregister_memory(local.data());
   });
 }
 
@@ -259,21 +259,21 @@ TEST(world, whose_device_is_not_back_yet_is_recovered_later) {
     const xio_ctx_t ctx = create(w, 0);
     expect_death(pe, w, ctx, b);
     if (pe == k_bad) g_left.questions = 0;
-    w.barrier();
+    w.members().barrier();
     for (int tries = 0; tries < 2; ++tries) {
-      const auto no = outcome_of([&] { w.recover_ctx(ctx); });
+      const auto no = outcome_of([&] { w.contexts().recover(ctx); });
       EXPECT_NE(no.status, XIO_OK);
       if (pe == k_bad) {
         EXPECT_PRED2(says, no.sentence, "the NIC has gone");
       }
       EXPECT_EQ(put(ctx, b, 0), pe == k_bad ? XIO_ERR_TRANSPORT : XIO_ERR_STATE);
     }
-    w.barrier();
+    w.members().barrier();
     if (pe == k_bad) g_left.restore();
-    w.barrier();
-    w.recover_ctx(ctx);
+    w.members().barrier();
+    w.contexts().recover(ctx);
     expect_traffic(pe, w, ctx, b, 9);
-    w.destroy_ctx(ctx);
+    w.contexts().destroy(ctx);
   });
 }
 
@@ -286,21 +286,21 @@ TEST(world, whose_last_ctx_died_with_its_device_makes_the_next_one_on_a_new_open
     expect_traffic(pe, w, ctx, b, 1);
     for (std::uint64_t life = 1; life <= 2; ++life) {
       expect_death(pe, w, ctx, b);
-      w.destroy_ctx(ctx);
+      w.contexts().destroy(ctx);
       // While the device is away no ctx can be made, and all PEs learn why.
       if (pe == k_bad) g_left.questions = 0;
-      w.barrier();
+      w.members().barrier();
       for (int tries = 0; tries < 2; ++tries) {
         const auto no = outcome_of([&] { create(w, 0); });
         EXPECT_PRED2(says, no.sentence, "the NIC has gone") << "PE " << pe;
       }
-      w.barrier();
+      w.members().barrier();
       if (pe == k_bad) g_left.restore();
-      w.barrier();
+      w.members().barrier();
       ctx = create(w, 0);
       expect_traffic(pe, w, ctx, b, 10 + life);
     }
-    w.destroy_ctx(ctx);
+    w.contexts().destroy(ctx);
   });
 }
 

@@ -32,7 +32,7 @@ options small_world() {
 
 void* take(world& w, std::size_t bytes, std::size_t alignment = 1, bool zero = false) {
   void* block = nullptr;
-  w.allocate({"test", 1, bytes, alignment, zero}, &block);
+  w.heap().allocate({"test", 1, bytes, alignment, zero}, &block);
   return block;
 }
 
@@ -41,15 +41,15 @@ TEST(world, gives_blocks_that_every_pe_sees_at_the_same_place) {
     auto* mine = static_cast<unsigned char*>(take(w, 1000));
     ASSERT_NE(mine, nullptr);
     std::memset(mine, 0x40 + pe, 1000);
-    w.barrier();
+    w.members().barrier();
     for (int other = 0; other < 3; ++other) {
-      const auto* there = static_cast<unsigned char*>(w.reach(mine, other));
+      const auto* there = static_cast<unsigned char*>(w.heap().reach(mine, other));
       ASSERT_NE(there, nullptr);
       for (int i = 0; i < 1000; ++i) ASSERT_EQ(there[i], 0x40 + other) << i;
     }
-    EXPECT_EQ(w.reach(mine, pe), mine);
-    w.barrier();
-    w.release(mine);
+    EXPECT_EQ(w.heap().reach(mine, pe), mine);
+    w.members().barrier();
+    w.heap().release(mine);
   });
 }
 
@@ -60,8 +60,8 @@ TEST(world, heap_holds_just_what_was_asked_for) {
     const auto more = outcome_of([&] { take(w, 1); });
     EXPECT_EQ(more.status, XIO_ERR_NO_MEMORY);
     EXPECT_PRED2(says, more.sentence, "raise XIO_HEAP_SIZE");
-    w.release(all);
-    w.release(take(w, 1 << 20));
+    w.heap().release(all);
+    w.heap().release(take(w, 1 << 20));
   });
 }
 
@@ -77,15 +77,15 @@ TEST(world, refuses_what_is_not_symmetric_on_every_pe_and_forgets_it) {
     }
     void* a = take(w, 512);
     void* b = take(w, 512);
-    const auto frees = outcome_of([&] { w.release(pe == 0 ? a : b); });
+    const auto frees = outcome_of([&] { w.heap().release(pe == 0 ? a : b); });
     EXPECT_EQ(frees.status, XIO_ERR_NOT_SYMMETRIC) << frees.sentence;
-    const auto half = outcome_of([&] { w.release(pe == 0 ? a : nullptr); });
+    const auto half = outcome_of([&] { w.heap().release(pe == 0 ? a : nullptr); });
     EXPECT_EQ(half.status, XIO_ERR_NOT_SYMMETRIC) << half.sentence;
-    w.release(a);
-    w.release(b);
-    w.release(nullptr);
+    w.heap().release(a);
+    w.heap().release(b);
+    w.heap().release(nullptr);
     // Nothing of the refused calls is left.
-    w.release(take(w, 1 << 20));
+    w.heap().release(take(w, 1 << 20));
   });
 }
 
@@ -93,7 +93,7 @@ TEST(world, refuses_frees_of_what_is_no_block) {
   in_world(1, small_world(), [](int, world& w) {
     auto* block = static_cast<unsigned char*>(take(w, 1000));
     int local = 0;
-    const auto status = [&](void* p) { return outcome_of([&] { w.release(p); }).status; };
+    const auto status = [&](void* p) { return outcome_of([&] { w.heap().release(p); }).status; };
     EXPECT_EQ(status(block + 8), XIO_ERR_ARG);
     EXPECT_EQ(status(block + 4096), XIO_ERR_STATE);
     EXPECT_EQ(status(&local), XIO_ERR_NOT_SYMMETRIC);
@@ -115,12 +115,12 @@ TEST(world, aligns_zeroes_and_refuses_silly_sizes) {
       EXPECT_EQ(outcome_of([&] { take(w, 100, alignment); }).status, XIO_ERR_ARG);
     EXPECT_EQ(outcome_of([&] { take(w, 100, std::size_t{1} << 60); }).status, XIO_ERR_ARG);
     void* out = &w;
-    const auto wraps = outcome_of([&] { w.allocate({"xio_calloc", SIZE_MAX / 2, 4, 1, true}, &out); });
+    const auto wraps = outcome_of([&] { w.heap().allocate({"xio_calloc", SIZE_MAX / 2, 4, 1, true}, &out); });
     EXPECT_EQ(wraps.status, XIO_ERR_ARG);
     EXPECT_EQ(out, nullptr);
     void* dirty = take(w, 5000);
     std::memset(dirty, 0xff, 5000);
-    w.release(dirty);
+    w.heap().release(dirty);
     const auto* clean = static_cast<unsigned char*>(take(w, 5000, 1, true));
     EXPECT_EQ(clean, dirty);
     for (int i = 0; i < 5000; ++i) ASSERT_EQ(clean[i], 0);
@@ -141,19 +141,19 @@ TEST(world, random_heap_traffic_stays_symmetric) {
         std::memset(block, static_cast<int>(live.size() + static_cast<std::size_t>(pe)), bytes);
         live.emplace_back(block, bytes);
       } else {
-        w.release(live.back().first);
+        w.heap().release(live.back().first);
         live.pop_back();
       }
     }
-    w.barrier();
+    w.members().barrier();
     for (std::size_t i = 0; i < live.size(); ++i)
       for (int other = 0; other < 3; ++other) {
-        const auto* there = static_cast<unsigned char*>(w.reach(live[i].first, other));
+        const auto* there = static_cast<unsigned char*>(w.heap().reach(live[i].first, other));
         const auto want = static_cast<unsigned char>(i + static_cast<std::size_t>(other));
         EXPECT_EQ(there[0], want);
         EXPECT_EQ(there[live[i].second - 1], want);
       }
-    w.barrier();
+    w.members().barrier();
   });
 }
 
@@ -189,9 +189,9 @@ TEST(world, that_no_machine_can_hold_is_refused_with_the_cure) {
 TEST(world, survives_a_pe_that_leaves) {
   xio::test::run_pes(3, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
     world w(small_world(), std::move(channel));
-    w.barrier();
+    w.members().barrier();
     if (pe == 1) return;
-    EXPECT_EQ(outcome_of([&] { w.barrier(); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(outcome_of([&] { w.members().barrier(); }).status, XIO_ERR_PEER);
     EXPECT_EQ(outcome_of([&] { take(w, 64); }).status, XIO_ERR_PEER);
     EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
   });
@@ -204,7 +204,7 @@ TEST(world, tells_kernels_who_is_there) {
     xio_ctx_t ctx{};
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.pool = 70;
-    w.create_ctx(&attr, &ctx);
+    w.contexts().create(&attr, &ctx);
     const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view);
     EXPECT_EQ(view->world->my_pe, static_cast<unsigned>(pe));
     EXPECT_EQ(view->world->n_pes, 2u);
@@ -213,7 +213,7 @@ TEST(world, tells_kernels_who_is_there) {
     const auto offset = static_cast<unsigned char*>(block) - view->world->heap;
     for (int other = 0; other < 2; ++other) {
       const auto& p = view->peers[other];
-      EXPECT_EQ(p.direct + offset, w.reach(block, other));
+      EXPECT_EQ(p.direct + offset, w.heap().reach(block, other));
       EXPECT_EQ(p.small, route::direct);
       EXPECT_EQ(p.bulk, route::direct);
       EXPECT_EQ(p.atomic, route::direct);
@@ -233,17 +233,17 @@ TEST(world, tells_kernels_who_is_there) {
     const auto& heap = view->world->regions[0];
     EXPECT_EQ(heap.base, reinterpret_cast<std::uint64_t>(view->world->heap));
     EXPECT_EQ(heap.live, 1u);
-    w.release(block);
+    w.heap().release(block);
   });
 }
 
 TEST(world, registers_memory_in_rows) {
   in_world(1, small_world(), [](int, world& w) {
     xio_ctx_t ctx{};
-    w.create_ctx(nullptr, &ctx);
+    w.contexts().create(nullptr, &ctx);
     const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view)->world;
     std::vector<char> buffer(10000);
-    w.register_memory(buffer.data(), buffer.size());
+    w.local_memory().register_memory(buffer.data(), buffer.size());
     const auto row = [&]() -> const xio::dev::region_view* {
       for (const auto& r : view->regions)
         if (r.live != 0 && r.base == reinterpret_cast<std::uint64_t>(buffer.data())) return &r;
@@ -251,10 +251,10 @@ TEST(world, registers_memory_in_rows) {
     };
     ASSERT_NE(row(), nullptr);
     EXPECT_EQ(row()->bytes, 10000u);
-    EXPECT_EQ(outcome_of([&] { w.register_memory(buffer.data() + 1, 1); }).status, XIO_ERR_ARG);
-    w.unregister_memory(buffer.data());
+    EXPECT_EQ(outcome_of([&] { w.local_memory().register_memory(buffer.data() + 1, 1); }).status, XIO_ERR_ARG);
+    w.local_memory().unregister_memory(buffer.data());
     EXPECT_EQ(row(), nullptr);
-    EXPECT_EQ(outcome_of([&] { w.unregister_memory(buffer.data()); }).status, XIO_ERR_NOT_REGISTERED);
+    EXPECT_EQ(outcome_of([&] { w.local_memory().unregister_memory(buffer.data()); }).status, XIO_ERR_NOT_REGISTERED);
   });
 }
 
@@ -263,20 +263,20 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.pool = static_cast<std::uint32_t>(1 + pe);
     xio_ctx_t ctx{};
-    const auto differ = outcome_of([&] { w.create_ctx(&attr, &ctx); });
+    const auto differ = outcome_of([&] { w.contexts().create(&attr, &ctx); });
     EXPECT_EQ(differ.status, XIO_ERR_ARG);
     EXPECT_PRED2(says, differ.sentence, "(XIO_CTX_POOL or attr.pool) is 1 on PE 0 but 2 on PE 1");
     EXPECT_EQ(ctx.view, nullptr);
-    EXPECT_EQ(outcome_of([&] { w.create_ctx(nullptr, pe == 1 ? nullptr : &ctx); }).status, XIO_ERR_ARG);
+    EXPECT_EQ(outcome_of([&] { w.contexts().create(nullptr, pe == 1 ? nullptr : &ctx); }).status, XIO_ERR_ARG);
     xio_ctx_t one{}, two{};
-    w.create_ctx(nullptr, &one);
-    w.create_ctx(nullptr, &two);
-    EXPECT_EQ(outcome_of([&] { w.destroy_ctx(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
-    w.destroy_ctx(two);
-    const auto again = outcome_of([&] { w.destroy_ctx(two); });
+    w.contexts().create(nullptr, &one);
+    w.contexts().create(nullptr, &two);
+    EXPECT_EQ(outcome_of([&] { w.contexts().destroy(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
+    w.contexts().destroy(two);
+    const auto again = outcome_of([&] { w.contexts().destroy(two); });
     EXPECT_EQ(again.status, XIO_ERR_STATE);
     EXPECT_PRED2(says, again.sentence, "destroyed already");
-    EXPECT_EQ(w.route_of(one, 1 - pe, 8), route::direct);
+    EXPECT_EQ(w.contexts().route_of(one, 1 - pe, 8), route::direct);
   });
 }
 
@@ -322,13 +322,13 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
   o.ring_depth = 64;
   in_world(3, o, [](int pe, world& w) {
     std::vector<char> early(4096), late(4096);
-    w.register_memory(early.data(), early.size());
+    w.local_memory().register_memory(early.data(), early.size());
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = GetParam();
     attr.pool = 2;
     xio_ctx_t ctx{};
-    w.create_ctx(&attr, &ctx);
-    w.register_memory(late.data(), late.size());
+    w.contexts().create(&attr, &ctx);
+    w.local_memory().register_memory(late.data(), late.size());
     const auto* c = static_cast<const xio::dev::ctx_view*>(ctx.view);
     const bool rdma = GetParam() == XIO_ROUTE_RDMA, sdma = GetParam() == XIO_ROUTE_SDMA;
     expect_rings(*c, 3, rdma, sdma);
@@ -343,13 +343,13 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
       EXPECT_NE(r[0].lkey, r[1].lkey);
       EXPECT_NE(r[1].lkey, r[2].lkey);
     }
-    xio_engine_stats_t stats = w.ctx_stats(ctx, GetParam());
+    xio_engine_stats_t stats = w.contexts().stats(ctx, GetParam());
     EXPECT_EQ(stats.ops + stats.doorbells + stats.bytes, 0u);
     EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-    EXPECT_EQ(w.route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma);
-    w.destroy_ctx(ctx);
-    w.create_ctx(&attr, &ctx);  // and left for finalize
-    w.unregister_memory(early.data());
+    EXPECT_EQ(w.contexts().route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma);
+    w.contexts().destroy(ctx);
+    w.contexts().create(&attr, &ctx);  // and left for finalize
+    w.local_memory().unregister_memory(early.data());
   });
 }
 TEST_P(world_rings, are_made_anew_in_the_same_place) {
@@ -361,7 +361,7 @@ TEST_P(world_rings, are_made_anew_in_the_same_place) {
     attr.route = GetParam();
     attr.pool = 2;
     xio_ctx_t ctx{};
-    w.create_ctx(&attr, &ctx);
+    w.contexts().create(&attr, &ctx);
     auto* c = static_cast<xio::dev::ctx_view*>(ctx.view);
     const auto before = *c;
     for (unsigned life = 2; life < 5; ++life) {
@@ -372,7 +372,7 @@ TEST_P(world_rings, are_made_anew_in_the_same_place) {
       c->pool_used[0] |= 3;
       if (rdma) c->scratch_used[0] |= 0xff;
       EXPECT_NE(w.ctx_error(ctx).status, XIO_OK);
-      w.recover_ctx(ctx);
+      w.contexts().recover(ctx);
       EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
       EXPECT_EQ(c->rings, before.rings);
       EXPECT_EQ(c->pool, before.pool);
@@ -396,22 +396,22 @@ TEST(world, recovers_what_was_stopped_and_agrees_on_barriers) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = XIO_ROUTE_RDMA;
     xio_ctx_t one{}, two{};
-    w.create_ctx(&attr, &one);
-    w.create_ctx(&attr, &two);
-    EXPECT_EQ(outcome_of([&] { w.recover_ctx(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
+    w.contexts().create(&attr, &one);
+    w.contexts().create(&attr, &two);
+    EXPECT_EQ(outcome_of([&] { w.contexts().recover(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
     const auto stopped = w.ctx_error(pe == 0 ? one : two);
     EXPECT_EQ(stopped.status, XIO_ERR_STATE);
     EXPECT_PRED2(says, std::string(stopped.sentence), "recover the ctx");
     EXPECT_EQ(w.ctx_error(pe == 0 ? two : one).status, XIO_OK);
     auto& epoch = static_cast<xio::dev::ctx_view*>(one.view)->world->barrier_epoch;
     epoch = 41 + static_cast<unsigned>(pe);
-    w.recover_ctx(one);
+    w.contexts().recover(one);
     EXPECT_EQ(epoch, 42u);
-    w.recover_ctx(two);
+    w.contexts().recover(two);
     for (const xio_ctx_t& ctx : {one, two}) EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-    w.destroy_ctx(one);
-    EXPECT_EQ(outcome_of([&] { w.recover_ctx(one); }).status, XIO_ERR_STATE);
-    EXPECT_EQ(outcome_of([&] { w.recover_ctx(xio_ctx_t{}); }).status, XIO_ERR_ARG);
+    w.contexts().destroy(one);
+    EXPECT_EQ(outcome_of([&] { w.contexts().recover(one); }).status, XIO_ERR_STATE);
+    EXPECT_EQ(outcome_of([&] { w.contexts().recover(xio_ctx_t{}); }).status, XIO_ERR_ARG);
   });
 }
 
@@ -421,12 +421,12 @@ TEST(world, stops_a_ctx_whose_other_pe_has_left) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = XIO_ROUTE_RDMA;
     xio_ctx_t ctx{};
-    w.create_ctx(&attr, &ctx);
-    w.barrier();
+    w.contexts().create(&attr, &ctx);
+    w.members().barrier();
     if (pe == 1) return;
-    EXPECT_EQ(outcome_of([&] { w.recover_ctx(ctx); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(outcome_of([&] { w.contexts().recover(ctx); }).status, XIO_ERR_PEER);
     EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
-    EXPECT_EQ(outcome_of([&] { w.destroy_ctx(ctx); }).status, XIO_ERR_PEER);
+    EXPECT_EQ(outcome_of([&] { w.contexts().destroy(ctx); }).status, XIO_ERR_PEER);
     EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
     EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
   });
@@ -445,11 +445,11 @@ TEST(world, whose_nic_fails_by_a_fault_on_purpose_is_recovered) {
   o.model_faults = "fatal@2/pe1";
   in_world(3, o, [](int pe, world& w) {
     void* word = nullptr;
-    w.allocate({"xio_calloc", 1, sizeof(std::uint64_t)}, &word);
+    w.heap().allocate({"xio_calloc", 1, sizeof(std::uint64_t)}, &word);
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.route = XIO_ROUTE_RDMA;
     xio_ctx_t ctx{};
-    w.create_ctx(&attr, &ctx);
+    w.contexts().create(&attr, &ctx);
     const auto put = [&](int to) {
       int status = -1;
       hipLaunchKernelGGL(put_one, dim3(1), dim3(1), 0, nullptr, ctx, static_cast<std::uint64_t*>(word), to, &status);
@@ -462,11 +462,11 @@ TEST(world, whose_nic_fails_by_a_fault_on_purpose_is_recovered) {
         EXPECT_EQ(put(2), XIO_ERR_TRANSPORT);
         EXPECT_EQ(put(0), XIO_ERR_TRANSPORT) << "the device is one for all queue pairs";
       }
-      w.barrier();
-      w.recover_ctx(ctx);
+      w.members().barrier();
+      w.contexts().recover(ctx);
     }
     EXPECT_EQ(put(2), XIO_OK);
-    w.destroy_ctx(ctx);
+    w.contexts().destroy(ctx);
   });
 }
 
@@ -475,10 +475,10 @@ TEST(world, copy_engines_take_large_copies_when_asked) {
   o.sdma_threshold = 65536;
   in_world(2, o, [](int pe, world& w) {
     xio_ctx_t ctx{};
-    w.create_ctx(nullptr, &ctx);
-    EXPECT_EQ(w.route_of(ctx, 1 - pe, 65535), route::direct);
-    EXPECT_EQ(w.route_of(ctx, 1 - pe, 65536), route::sdma);
-    EXPECT_EQ(w.route_of(ctx, pe, 65536), route::direct);
+    w.contexts().create(nullptr, &ctx);
+    EXPECT_EQ(w.contexts().route_of(ctx, 1 - pe, 65535), route::direct);
+    EXPECT_EQ(w.contexts().route_of(ctx, 1 - pe, 65536), route::sdma);
+    EXPECT_EQ(w.contexts().route_of(ctx, pe, 65536), route::direct);
     EXPECT_EQ(static_cast<const xio::dev::ctx_view*>(ctx.view)->ring_count, 1u);
   });
 }

@@ -43,7 +43,8 @@ std::string model_of(const fs::path& device) {
 }
 
 // Says what a drive of vfio-pci can be used for, how it gets addresses, and why not in the better way.
-std::string use_by_vfio(const options& o, const std::string& root, const std::string& bus_id, std::vector<row>* rows) {
+std::string use_by_vfio(const nvme_options& o, const std::string& root, const std::string& bus_id,
+                        std::vector<row>* rows) {
   try {
     const nvme::vfio_place place{"", bus_id, nvme::find_vfio_group(root, bus_id, bus_id),
                                  nvme::find_vfio_cdev(root, bus_id)};
@@ -56,7 +57,7 @@ std::string use_by_vfio(const options& o, const std::string& root, const std::st
   }
 }
 
-section section_of(const options& o, const std::string& root, const std::string& bus_id) {
+section section_of(const nvme_options& o, const std::string& root, const std::string& bus_id) {
   const fs::path device = fs::path(root + k_devices) / bus_id;
   section s{"nvme_" + bus_id, "NVMe controller " + bus_id, {}};
   std::error_code error;
@@ -79,7 +80,7 @@ section section_of(const options& o, const std::string& root, const std::string&
 
 }  // namespace
 
-std::vector<section> drive_sections(const options& o, const std::string& root) {
+std::vector<section> drive_sections(const nvme_options& o, const std::string& root) {
   std::vector<section> all;
   for (const std::string& bus_id : controllers(root)) all.push_back(section_of(o, root, bus_id));
   section first{"nvme", "NVMe controllers", {}};

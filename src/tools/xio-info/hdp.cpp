@@ -14,7 +14,7 @@ namespace xio::info {
 namespace {
 
 // A packet that the software engine takes flushes no real HDP.
-bool has_own_copy_queue(const options& o) {
+bool has_own_copy_queue(const sdma_options& o) {
   bool own = false;
   guard([&] {
     progress::machine machine(1);
@@ -25,7 +25,7 @@ bool has_own_copy_queue(const options& o) {
 
 }  // namespace
 
-section hdp_section(const options& o, bool gpu_ready) {
+section hdp_section(const sdma_options& o, bool gpu_ready) {
   section s{"hdp", "Host data path (XIO_HDP)", {{"asked", std::string(option::word_of(o.hdp)), ""}}};
   if (!gpu_ready) {
     s.rows.push_back({"way", std::string("unknown"), "no GPU"});

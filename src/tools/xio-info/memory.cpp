@@ -10,7 +10,7 @@ namespace xio::info {
 namespace {
 
 // Adds the kinds of memory that hold what others write while kernels poll, and why; the heap's is XIO_HEAP_KIND's.
-void add_choices(section& s, const options& o) {
+void add_choices(section& s, const heap_options& o) {
   const auto add = [&s](const char* name, gpu::purpose what, gpu::place where) {
     const gpu::memory_report r = gpu::report_memory(what, where);
     s.rows.push_back({name, r.kind, r.why});
@@ -28,7 +28,7 @@ void add_choices(section& s, const options& o) {
 
 }  // namespace
 
-section memory_section(const options& o, bool gpu_ready) {
+section memory_section(const heap_options& o, bool gpu_ready) {
   section s{"memory", "Memory: symmetric heap, and kinds (xio_mem_alloc)", {}};
   s.rows.push_back({"heap_bytes", std::uint64_t{o.heap_size}, "of each PE: XIO_HEAP_SIZE"});
   s.rows.push_back(

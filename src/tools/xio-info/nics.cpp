@@ -106,7 +106,7 @@ section idle_section(const rdma::uverbs::idle_function& f) {
 
 }  // namespace
 
-std::vector<section> nic_sections(const options& o) {
+std::vector<section> nic_sections(const rdma_options& o) {
   std::vector<section> all;
   rdma::port_wishes w;
   const auto status = guard([&] {
@@ -128,7 +128,7 @@ std::vector<section> nic_sections(const options& o) {
 
 #else
 
-std::vector<section> nic_sections(const options&) {
+std::vector<section> nic_sections(const rdma_options&) {
   return {
       {"nics",
        "RDMA devices (NICs)",

@@ -10,7 +10,7 @@
 
 namespace xio::info {
 
-section preflight_section(const options& o, const std::string& root, const std::string& dump) {
+section preflight_section(const heap_options& o, const std::string& root, const std::string& dump) {
   topology::surroundings s;
   s.root = root;
   s.heap_bytes = o.heap_size;

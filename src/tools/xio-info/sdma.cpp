@@ -28,7 +28,7 @@ const char* engine_version(wire::sdma::generation g) {
 
 }  // namespace
 
-section sdma_section(const options& o, bool gpu_ready) {
+section sdma_section(const sdma_options& o, bool gpu_ready) {
   section s{"sdma", "Copy engines (SDMA)", {}};
   if (!gpu_ready) {
     s.rows.push_back({"backend", std::string("none"), "no GPU"});

@@ -29,15 +29,15 @@ struct section {
 std::vector<section> version_sections();  // of this build
 section platform_section(bool* gpu_ready);
 std::vector<section> gpu_sections();  // one for each that this process can use
-section memory_section(const options& o, bool gpu_ready);
-section hdp_section(const options& o, bool gpu_ready);
-section sdma_section(const options& o, bool gpu_ready);
+section memory_section(const heap_options& o, bool gpu_ready);
+section hdp_section(const sdma_options& o, bool gpu_ready);
+section sdma_section(const sdma_options& o, bool gpu_ready);
 
 // First a section that counts them, then one for each.
-std::vector<section> nic_sections(const options& o);
+std::vector<section> nic_sections(const rdma_options& o);
 // root: in front of /sys, /proc, /dev and /boot, "" for this machine; dump: see topology/pci_reader.hpp.
-std::vector<section> drive_sections(const options& o, const std::string& root);
-section preflight_section(const options& o, const std::string& root, const std::string& dump);
+std::vector<section> drive_sections(const nvme_options& o, const std::string& root);
+section preflight_section(const heap_options& o, const std::string& root, const std::string& dump);
 // By hwloc; of a file of lstopo's XML, or of this machine if `file` is empty.
 std::vector<section> topology_sections(const std::string& file);
 // Of this PE's view of a world. Collective.

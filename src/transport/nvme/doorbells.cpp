@@ -45,7 +45,8 @@ doorbell_way choose_doorbells(option::nvme_doorbell wish, const drive_facts& fac
   return facts.shadow_doorbells && !can.software ? doorbell_way::shadow : doorbell_way::bar;
 }
 
-doorbells::doorbells(drive& d, const options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues)
+doorbells::doorbells(drive& d, const nvme_options& o, progress::machine& m, const doorbell_reach& can,
+                     std::uint32_t queues)
     : drive_(d), machine_(m), can_(can), way_(choose_doorbells(o.nvme_doorbell, d.facts(), can, d.name())) {
   if (way_ == doorbell_way::bar) return;
   const drive_facts& f = d.facts();

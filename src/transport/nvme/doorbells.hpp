@@ -40,7 +40,7 @@ class doorbell_keeper;
 class doorbells {
  public:
   // After identify and before the first queue; `queues` is how many there may be.
-  doorbells(drive& d, const options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues);
+  doorbells(drive& d, const nvme_options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues);
   ~doorbells();
   doorbells(const doorbells&) = delete;
   doorbells& operator=(const doorbells&) = delete;

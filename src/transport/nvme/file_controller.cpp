@@ -9,7 +9,7 @@
 namespace xio::nvme {
 namespace {
 
-std::uint32_t checked_mdts(std::uint32_t block_bytes, const options& o) {
+std::uint32_t checked_mdts(std::uint32_t block_bytes, const nvme_options& o) {
   // Identify says log2 of pages, and 0 there means no limit: one page cannot be said.
   if (!std::has_single_bit(o.nvme_mdts) || o.nvme_mdts < 8192 || o.nvme_mdts > k_most_transfer)
     fail(XIO_ERR_CONFIG, "XIO_NVME_MDTS={} is not a power of two from 8k to 8M; set it to one", o.nvme_mdts);
@@ -18,7 +18,7 @@ std::uint32_t checked_mdts(std::uint32_t block_bytes, const options& o) {
   return static_cast<std::uint32_t>(o.nvme_mdts);
 }
 
-drive_shape checked_shape(const xio_storage_attr_t& attr, const options& o) {
+drive_shape checked_shape(const xio_storage_attr_t& attr, const nvme_options& o) {
   checked_depth(attr, o);
   return {checked_mdts(attr.block_bytes, o), checked_last_queue(attr, o)};
 }
@@ -26,7 +26,7 @@ drive_shape checked_shape(const xio_storage_attr_t& attr, const options& o) {
 }  // namespace
 
 file_controller::file_controller(const software::devices& devices, const std::string& path,
-                                 const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
+                                 const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& machine,
                                  const payload_agent& payload)
     : machine_(machine),
       // The arguments are checked before the file is touched, because the file may have to be made.

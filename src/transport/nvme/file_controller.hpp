@@ -17,7 +17,7 @@ namespace xio::nvme {
 class file_controller : public controller, private bus, private gpu::chore {
  public:
   file_controller(const software::devices& devices, const std::string& path, const xio_storage_attr_t& attr,
-                  const options& o, progress::machine& machine, const payload_agent& payload);
+                  const nvme_options& o, progress::machine& machine, const payload_agent& payload);
   ~file_controller() override;
 
   void grow() override { software_->grow(); }

@@ -52,7 +52,7 @@ class page_writer : public register_writer {
 
 }  // namespace
 
-memory::ring_places kmod_controller::places(const options& o) const {
+memory::ring_places kmod_controller::places(const nvme_options& o) const {
   const bool on_gpu = module_.pins_queues() || !gpu::has_device_memory();
   const char* older =
       "the kernel module that is loaded makes no queues in memory of the GPU; load that of this version";
@@ -63,7 +63,7 @@ memory::ring_places kmod_controller::places(const options& o) const {
 }
 
 kmod_controller::kmod_controller(const std::string& name, const std::string& bdf, std::uint32_t nsid,
-                                 const xio_storage_attr_t& attr, const options& o, progress::machine& machine,
+                                 const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& machine,
                                  kmod_calls& calls)
     : name_(name), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0), machine_(machine), module_(name, bdf, calls) {
   const std::uint32_t depth = checked_depth(attr, o), wanted = checked_queues(attr);
@@ -114,7 +114,7 @@ void kmod_controller::fit_transfers(std::uint32_t depth) {
 }
 
 // With PRP lists, also where the drive has descriptors: one of those names one piece, and memory may lie in many.
-void kmod_controller::make_queues(const xio_storage_attr_t& attr, const options& o) {
+void kmod_controller::make_queues(const xio_storage_attr_t& attr, const nvme_options& o) {
   const memory::ring_places where = places(o);
   const std::uint32_t depth = checked_depth(attr, o), wanted = checked_queues(attr);
   for (std::uint32_t i = 0; i < wanted; ++i) {

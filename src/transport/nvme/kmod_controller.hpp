@@ -24,7 +24,7 @@ namespace xio::nvme {
 class kmod_controller : public controller, private bus, private queue_maker {
  public:
   kmod_controller(const std::string& name, const std::string& bdf, std::uint32_t nsid, const xio_storage_attr_t& attr,
-                  const options& o, progress::machine& machine, kmod_calls& calls = kernel_module_calls());
+                  const nvme_options& o, progress::machine& machine, kmod_calls& calls = kernel_module_calls());
   ~kmod_controller() override;
 
   const char* backend() const override { return backend_.c_str(); }
@@ -61,10 +61,10 @@ class kmod_controller : public controller, private bus, private queue_maker {
   };
   void identify(std::uint32_t nsid);
   void fit_transfers(std::uint32_t depth);
-  void make_queues(const xio_storage_attr_t& attr, const options& o);
+  void make_queues(const xio_storage_attr_t& attr, const nvme_options& o);
   void choose_doorbells(option::nvme_doorbell wish);
   kmod_module::queue_place place_at(std::uint64_t address) const;
-  memory::ring_places places(const options& o) const;
+  memory::ring_places places(const nvme_options& o) const;
   trial_result try_page(void* page, std::uint64_t address);
   void try_gpu_memory();
   std::string trouble() const;

@@ -49,14 +49,15 @@ struct opening {
   const std::string& name;  // whole, for sentences
   std::string rest;         // behind the scheme's colon, not empty
   const xio_storage_attr_t& attr;
-  const options& opts;
+  const nvme_options& opts;
   progress::machine& machine;
   const payload_agent& payload;
 };
 
 // name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:BDF/NSID".
-std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                            progress::machine& machine, const payload_agent& payload);
+std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr,
+                                            const nvme_options& o, progress::machine& machine,
+                                            const payload_agent& payload);
 
 // One for each scheme, in a file of its own.
 std::unique_ptr<controller> open_file(const opening& what);  // file_open.cpp

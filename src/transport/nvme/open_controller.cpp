@@ -5,8 +5,9 @@
 
 namespace xio::nvme {
 
-std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
-                                            progress::machine& machine, const payload_agent& payload) {
+std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr,
+                                            const nvme_options& o, progress::machine& machine,
+                                            const payload_agent& payload) {
   struct way {
     const char* scheme;
     const char* missing;  // what is not there behind the colon

@@ -10,7 +10,7 @@ namespace xio::nvme {
 namespace {
 
 // Identifiers count from 1 to as many queues as the drive gives, so the one asked for is there or it is not.
-std::uint32_t granted(std::uint32_t last, const options& o, drive& d) {
+std::uint32_t granted(std::uint32_t last, const nvme_options& o, drive& d) {
   const std::uint32_t there = d.request_queues(last);
   if (o.nvme_queue_id != 0 && there < last)
     fail(XIO_ERR_ARG, "{} has no I/O queue {}: it gives {}; set XIO_NVME_QUEUE_ID to that or less, or to 0", d.name(),
@@ -43,7 +43,7 @@ std::uint32_t depth_that_fits(std::uint32_t depth, const queue_maker& d) {
   return depth;
 }
 
-std::uint32_t checked_depth(const xio_storage_attr_t& attr, const options& o) {
+std::uint32_t checked_depth(const xio_storage_attr_t& attr, const nvme_options& o) {
   const std::uint64_t depth = attr.depth != 0 ? attr.depth : o.nvme_depth;
   if (depth < 4 || depth > 4096 || !std::has_single_bit(depth))
     fail(XIO_ERR_ARG, "an NVMe queue of {} entries cannot be; use a power of two from 4 to 4096", depth);
@@ -56,7 +56,7 @@ std::uint32_t checked_queues(const xio_storage_attr_t& attr) {
   return attr.queues == 0 ? 1 : attr.queues;
 }
 
-std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& o) {
+std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const nvme_options& o) {
   const std::uint32_t queues = checked_queues(attr);
   if (o.nvme_queue_id == 0) return queues;
   if (o.nvme_queue_id < queues)
@@ -66,7 +66,7 @@ std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const options& 
   return static_cast<std::uint32_t>(o.nvme_queue_id);
 }
 
-queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const options& o, progress::machine& m,
+queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& m,
                      const doorbell_reach& can, const memory::ring_places& where)
     : drive_(d),
       depth_(depth_that_fits(checked_depth(attr, o), d)),

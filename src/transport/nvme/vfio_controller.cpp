@@ -16,7 +16,7 @@ namespace w = wire::nvme;
 namespace {
 
 // Of the process's memory the IOMMU pins only what is the host's.
-memory::ring_places places(const options& o) {
+memory::ring_places places(const nvme_options& o) {
   const memory::ability rings{gpu::place::shared,
                               gpu::has_device_memory() ? "vfio cannot pin memory of the GPU for a drive" : nullptr};
   return memory::place_rings(o.memory_mode, "an NVMe controller by vfio", rings, rings,
@@ -25,7 +25,7 @@ memory::ring_places places(const options& o) {
 
 }  // namespace
 
-vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
+vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const nvme_options& o,
                                  progress::machine& machine)
     : name_(name), place_(parse_vfio_name(name)), read_only_((attr.flags & XIO_STORAGE_READ_ONLY) != 0) {
   // Everything that can be wrong with the arguments comes before the drive: opening resets it.

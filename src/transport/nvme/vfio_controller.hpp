@@ -17,7 +17,7 @@ namespace xio::nvme {
 
 class vfio_controller : public controller, private bus {
  public:
-  vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const options& o,
+  vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const nvme_options& o,
                   progress::machine& machine);
   ~vfio_controller() override;
 

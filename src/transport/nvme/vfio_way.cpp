@@ -28,7 +28,7 @@ std::string not_by_iommufd(const std::string& root, const vfio_place& place) {
 
 }  // namespace
 
-vfio_choice choose_vfio_way(const options& o, const std::string& root, const vfio_place& place) {
+vfio_choice choose_vfio_way(const nvme_options& o, const std::string& root, const vfio_place& place) {
   if (o.vfio_iommu == option::vfio_iommu::type1) return {vfio_way::type1, "", true};
   if (o.vfio_iommu == option::vfio_iommu::iommufd) return {vfio_way::iommufd, "", true};
   // iommufd pins ordinary memory only.

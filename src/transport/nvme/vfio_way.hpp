@@ -15,7 +15,7 @@ struct vfio_choice {
   bool forced = false;  // by the option
 };
 // root: "" or a folder that stands for it.
-vfio_choice choose_vfio_way(const options& o, const std::string& root, const vfio_place& place);
+vfio_choice choose_vfio_way(const nvme_options& o, const std::string& root, const vfio_place& place);
 
 // An empty address space. Throws the reason and the cure; name: for sentences.
 std::unique_ptr<vfio_iommu> make_iommu(vfio_way way, vfio_calls& calls, const std::string& name);

@@ -17,7 +17,7 @@ constexpr std::uint32_t k_auto = 0, k_hw = 1;
 static_assert(static_cast<std::uint32_t>(option::backend::automatic) == k_auto &&
               static_cast<std::uint32_t>(option::backend::hw) == k_hw);
 
-std::uint32_t wanted_of(const options& o) {
+std::uint32_t wanted_of(const rdma_options& o) {
   switch (o.nic_executor) {
     case option::nic_executor::shm: return static_cast<std::uint32_t>(carrier::shm);
     case option::nic_executor::tcp: return static_cast<std::uint32_t>(carrier::tcp);
@@ -108,7 +108,7 @@ reason make_reason(const std::string& sentence) {
 
 std::string text_of(const reason& why) { return printable({why.data(), strnlen(why.data(), why.size())}); }
 
-carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs) {
+carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs) {
   carrier_offer mine{};
   mine.wanted = wanted_of(o);
   mine.backend = static_cast<std::uint32_t>(o.backend);
@@ -130,13 +130,13 @@ bool names_queues(option::nic_family f) {
 
 }  // namespace
 
-bool wants_direct(const options& o) {
+bool wants_direct(const rdma_options& o) {
   // A user that names an executor wants the software NIC in front of it.
   return o.nic_executor == option::nic_executor::automatic && o.backend != option::backend::model &&
          (o.nic_family == option::nic_family::automatic || names_queues(o.nic_family));
 }
 
-direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why,
+direct_offer make_direct_offer(const rdma_options& o, direct_state state, xio_status_t status, const std::string& why,
                                const std::string& format) {
   direct_offer out{};
   out.state = static_cast<std::uint32_t>(state);
@@ -244,7 +244,7 @@ void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure) 
     if (all[pe].status != XIO_OK) fail(peer_status(all[pe].status), "PE {}: {}", pe, text_of(all[pe].why));
 }
 
-std::string family_name(const options& o, carrier c) {
+std::string family_name(const rdma_options& o, carrier c) {
   if (o.nic_family != option::nic_family::automatic) return std::string(option::word_of(o.nic_family));
   return c == carrier::verbs ? "proxy" : "mlx5";
 }

@@ -35,7 +35,7 @@ struct carrier_offer {
 carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std::string& why_not);
 
 // Collective. Says what was not taken and why; that PEs on several machines get the software NIC, at the usual level.
-carrier agree_on_carrier(bootstrap::channel& c, const options& o, bool mapped, const std::string& why_no_verbs);
+carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs);
 
 // Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5, bnxt,
 // ionic).
@@ -54,8 +54,8 @@ struct direct_offer {
   std::array<char, 16> format;  // of ready: the vendor's queues, "bnxt"
   reason why;
 };
-bool wants_direct(const options& o);
-direct_offer make_direct_offer(const options& o, direct_state state, xio_status_t status, const std::string& why,
+bool wants_direct(const rdma_options& o);
+direct_offer make_direct_offer(const rdma_options& o, direct_state state, xio_status_t status, const std::string& why,
                                const std::string& format = "");
 
 // Pure. Taken if every PE is ready. Throws the same on every PE if one asks for it by name and one cannot, or if
@@ -76,6 +76,6 @@ bool agree_on_direct(bootstrap::channel& c, const direct_offer& mine);
 void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure);
 
 // The family for that carrier: XIO_NIC_FAMILY, or what fits.
-std::string family_name(const options& o, carrier c);
+std::string family_name(const rdma_options& o, carrier c);
 
 }  // namespace xio::rdma

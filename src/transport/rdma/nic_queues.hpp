@@ -42,7 +42,7 @@ struct queue_style {
   std::uint32_t path_mtu;
   std::uint32_t atomics;  // of dev::nic_atomics, what fabric and family can
   memory::ring_places where;
-  std::uint64_t cq_depth;      // as options::rdma_cq_depth
+  std::uint64_t cq_depth;      // as rdma_options::rdma_cq_depth
   std::uint32_t inline_bytes;  // see dev::ring_view
 };
 

@@ -29,7 +29,7 @@ constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_
 
 // Real devices do what every verbs device can, and their atomics know only each other: a plain store to the other half
 // of a word could be lost. Software NICs change words by the CPU's own atomics.
-std::uint32_t atomics_of(const family& f, carrier way, const options& o) {
+std::uint32_t atomics_of(const family& f, carrier way, const rdma_options& o) {
   if (way != carrier::verbs) return f.atomics | dev::nic_four_in_eight;
   return o.rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }

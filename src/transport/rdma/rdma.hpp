@@ -43,7 +43,7 @@ struct queue_request {
 };
 
 struct setup {
-  const options* opts;
+  const rdma_options* opts;
   progress::machine* machine;
   const payload_agent* payload;
   bootstrap::channel* channel;

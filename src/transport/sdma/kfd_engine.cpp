@@ -18,7 +18,7 @@ namespace {
 
 // The queues of one engine share this; they own it jointly, because a queue may outlive its engine.
 struct device {
-  device(const options& o, std::unique_ptr<kfd_driver> d, kfd_gpu g, const queue_style& s)
+  device(const sdma_options& o, std::unique_ptr<kfd_driver> d, kfd_gpu g, const queue_style& s)
       : driver(std::move(d)),
         gpu(std::move(g)),
         style(s),
@@ -112,7 +112,7 @@ class kfd_copy_queue final : public queue {
 
 class kfd_engine final : public engine {
  public:
-  kfd_engine(const options& o, std::unique_ptr<kfd_driver> driver, std::vector<kfd_gpu> gpus, const kfd_gpu& mine,
+  kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver, std::vector<kfd_gpu> gpus, const kfd_gpu& mine,
              const kfd_place& place, const queue_style& style)
       : gpus_(std::move(gpus)),
         device_(std::make_shared<device>(o, std::move(driver), mine, style)),
@@ -172,7 +172,7 @@ class kfd_engine final : public engine {
   std::vector<link_facts> peers_;
 };
 
-queue_style style_of(const options& o, const std::string& arch) {
+queue_style style_of(const sdma_options& o, const std::string& arch) {
   if (o.sdma_granule != 1 && o.sdma_granule != 4)
     fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
   queue_style style{};
@@ -187,7 +187,8 @@ queue_style style_of(const options& o, const std::string& arch) {
 
 }  // namespace
 
-std::unique_ptr<engine> open_kfd_engine(const options& o, std::unique_ptr<kfd_driver> driver, const kfd_place& place) {
+std::unique_ptr<engine> open_kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver,
+                                        const kfd_place& place) {
   const queue_style style = style_of(o, place.arch);
   std::vector<kfd_gpu> gpus = driver->gpus();
   for (const kfd_gpu& g : gpus)

@@ -17,6 +17,7 @@ struct kfd_place {
 
 // Throws XIO_ERR_UNSUPPORTED for a GPU that the driver does not know or whose packets are not known, and
 // XIO_ERR_CONFIG for options that cannot be.
-std::unique_ptr<engine> open_kfd_engine(const options& o, std::unique_ptr<kfd_driver> driver, const kfd_place& gpu);
+std::unique_ptr<engine> open_kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver,
+                                        const kfd_place& gpu);
 
 }  // namespace xio::sdma

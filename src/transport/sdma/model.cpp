@@ -67,7 +67,7 @@ class model_queue : public queue {
   bool stopped_ = false;
 };
 
-queue_style style_of(const options& o) {
+queue_style style_of(const sdma_options& o) {
   if (o.sdma_granule != 1 && o.sdma_granule != 4)
     fail(XIO_ERR_CONFIG, "XIO_SDMA_GRANULE={} cannot be; use 1 or 4", o.sdma_granule);
   queue_style style{};
@@ -81,7 +81,7 @@ queue_style style_of(const options& o) {
 
 class model_engines : public engine {
  public:
-  model_engines(const software::devices& devices, const options& o, progress::machine& machine,
+  model_engines(const software::devices& devices, const sdma_options& o, progress::machine& machine,
                 const payload_agent& payload)
       : style_(style_of(o)), name_("model " + o.model_gpu) {
     for (std::uint64_t i = 0; i < o.model_engines; ++i)
@@ -115,7 +115,7 @@ class model_engines : public engine {
 
 }  // namespace
 
-std::unique_ptr<engine> open_model(const software::devices& devices, const options& o, progress::machine& machine,
+std::unique_ptr<engine> open_model(const software::devices& devices, const sdma_options& o, progress::machine& machine,
                                    const payload_agent& payload) {
   return std::make_unique<model_engines>(devices, o, machine, payload);
 }

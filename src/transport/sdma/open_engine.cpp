@@ -14,14 +14,14 @@ namespace {
 bool has_engines() { return std::string(gpu::name()) == "hip"; }
 
 // Throws why the GPU's own engines cannot be had.
-std::unique_ptr<engine> open_hardware(const options& o) {
+std::unique_ptr<engine> open_hardware(const sdma_options& o) {
   if (!has_engines())
     fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
          gpu::name());
   return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::identity()});
 }
 
-std::unique_ptr<engine> open_software(const options& o, progress::machine& machine, const payload_agent& payload,
+std::unique_ptr<engine> open_software(const sdma_options& o, progress::machine& machine, const payload_agent& payload,
                                       const std::string& why) {
   const software::devices* devices = software::built_in();
   if (devices == nullptr)
@@ -37,7 +37,7 @@ std::unique_ptr<engine> open_software(const options& o, progress::machine& machi
 
 }  // namespace
 
-std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine, const payload_agent& payload) {
+std::unique_ptr<engine> open_engine(const sdma_options& o, progress::machine& machine, const payload_agent& payload) {
   if (o.backend == option::backend::model) return open_software(o, machine, payload, "XIO_BACKEND=model asks for it");
   try {
     auto made = open_hardware(o);

@@ -41,6 +41,6 @@ class engine {
   virtual std::unique_ptr<queue> create_queue(const queue_request& request) = 0;
 };
 
-std::unique_ptr<engine> open_engine(const options& o, progress::machine& machine, const payload_agent& payload);
+std::unique_ptr<engine> open_engine(const sdma_options& o, progress::machine& machine, const payload_agent& payload);
 
 }  // namespace xio::sdma

@@ -304,8 +304,8 @@ class direct_endpoint final : public endpoint {
   const immediate_plan immediates_;
   const proxy::verbs_path path_;
   const std::uint32_t atomics_;
-  const std::uint64_t cq_depth_;    // as options::rdma_cq_depth
-  const option::AUTO_UINT inline_;  // as options::rdma_inline
+  const std::uint64_t cq_depth_;    // as rdma_options::rdma_cq_depth
+  const option::AUTO_UINT inline_;  // as rdma_options::rdma_inline
   const direct_format format_;
   const gpu::place rings_;
   const nic_list nics_;
@@ -317,7 +317,7 @@ class direct_endpoint final : public endpoint {
 };
 
 // A provider puts ring, completions and doorbell record into one piece of memory.
-gpu::place place_of_rings(const options& o, const direct_provider& provider) {
+gpu::place place_of_rings(const rdma_options& o, const direct_provider& provider) {
   const std::string who = std::string(provider.format.name) + " queues";
   const memory::ability can{gpu::place::shared, provider.rings_only_shared};
   const auto where = memory::place_rings(o.memory_mode, who.c_str(), can, can, can);
@@ -337,7 +337,7 @@ struct attempt {
 };
 
 // The provider of all ports. Throws where there is none: a PE's rings are of one format.
-const direct_provider& provider_of(const options& o, const std::vector<proxy::verbs_port>& ports) {
+const direct_provider& provider_of(const rdma_options& o, const std::vector<proxy::verbs_port>& ports) {
   const direct_provider* first = nullptr;
   for (const proxy::verbs_port& port : ports) {
     const std::string& device = port.identity.device;
@@ -360,7 +360,7 @@ const direct_provider& provider_of(const options& o, const std::vector<proxy::ve
 
 // This PE's part, up to where it has all that a device, its driver and the platform must give.
 attempt try_direct(const setup& s) {
-  const options& o = *s.opts;
+  const rdma_options& o = *s.opts;
   if (!wants_direct(o)) return {make_direct_offer(o, direct_state::unwanted, XIO_OK, ""), nullptr, {}};
   auto state = direct_state::failed;
   try {

@@ -22,7 +22,7 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 using proxy::verbs_path;
 using proxy::verbs_port;
 
-port_wishes wishes_of(const options& o, bool kernels_queues) {
+port_wishes wishes_of(const rdma_options& o, bool kernels_queues) {
   port_wishes w;
   w.list = parse_hca_list(o.hca_list);
   w.gid_index = o.rdma_gid_index;
@@ -72,7 +72,7 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
   return port;
 }
 
-std::vector<chosen_port> choose(const options& o, const std::vector<device_facts>& facts, int local_rank,
+std::vector<chosen_port> choose(const rdma_options& o, const std::vector<device_facts>& facts, int local_rank,
                                 const std::string& gpu, bool kernels_queues,
                                 std::vector<std::string>* left_out = nullptr) {
   std::vector<int> distances(facts.size(), topology::k_most_distant);
@@ -86,7 +86,7 @@ std::vector<chosen_port> choose(const options& o, const std::vector<device_facts
 
 }  // namespace
 
-verbs_path path_of(const options& o) {
+verbs_path path_of(const rdma_options& o) {
   verbs_path p{};
   p.depth = static_cast<std::uint32_t>(o.ring_depth);
   p.pkey_index = static_cast<std::uint16_t>(o.rdma_pkey_index);
@@ -101,7 +101,7 @@ verbs_path path_of(const options& o) {
   return p;
 }
 
-std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id,
+std::vector<verbs_port> open_ports(const rdma_options& o, int rank, int local_rank, const std::string& gpu_bus_id,
                                    bool kernels_queues) {
   const std::vector<opened_device> devices = read_devices();
   std::vector<verbs_port> ports;
@@ -115,7 +115,7 @@ std::vector<verbs_port> open_ports(const options& o, int rank, int local_rank, c
   return ports;
 }
 
-std::string why_no_ports(const options& o) {
+std::string why_no_ports(const rdma_options& o) {
   try {
     choose(o, facts_of(read_devices()), 0, "", wants_direct(o));
     return "";

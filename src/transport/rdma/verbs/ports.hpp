@@ -10,10 +10,10 @@
 namespace xio::rdma {
 
 // Throws as choose_ports does. kernels_queues: as port_wishes has it.
-std::vector<proxy::verbs_port> open_ports(const options& o, int rank, int local_rank, const std::string& gpu_bus_id,
-                                          bool kernels_queues = false);
-std::string why_no_ports(const options& o);
+std::vector<proxy::verbs_port> open_ports(const rdma_options& o, int rank, int local_rank,
+                                          const std::string& gpu_bus_id, bool kernels_queues = false);
+std::string why_no_ports(const rdma_options& o);
 
-proxy::verbs_path path_of(const options& o);
+proxy::verbs_path path_of(const rdma_options& o);
 
 }  // namespace xio::rdma

@@ -28,11 +28,11 @@ struct verbs_surroundings {
 
 // One fabric per NIC that this PE uses: the nearest, or those that XIO_HCA_LIST names, nearest first, at most
 // dev::k_max_nics. Throws when there is none, or when one that was named cannot be used.
-std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const options& o, const payload_agent& payload, int rank,
+std::vector<std::unique_ptr<proxy::fabric>> open_verbs(const rdma_options& o, const payload_agent& payload, int rank,
                                                        int local_rank, immediate_handler handler,
                                                        const verbs_surroundings& where = {});
 
 // "" if open_verbs would find a device, or the sentence why not. Opens devices for a moment, keeps nothing.
-std::string why_no_verbs(const options& o);
+std::string why_no_verbs(const rdma_options& o);
 
 }  // namespace xio::rdma

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The part of the world that makes and ends teams.
-#include <algorithm>
+#include "ctx/team_book.hpp"
+
 #include <cstddef>
 
-#include "base/error.hpp"
-#include "ctx/world.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"
 
@@ -27,80 +25,55 @@ void name_channels(unsigned char* work, std::uint64_t members, const dev::team_w
     gpu::copy(work + c * each + offsetof(dev::channel_state, team), &id, sizeof id);
 }
 
-dev::team_wishes wishes_of(const options& o) {
+dev::team_wishes wishes_of(const team_options& o) {
   const std::uint64_t packets = o.team_packets.value_or(gpu::most_packet_bytes());
   return {o.team_area, static_cast<std::uint32_t>(packets / 16 * 16)};  // messages lie behind each other
 }
 
 }  // namespace
 
-std::vector<int> world::everybody() const {
-  std::vector<int> all;
-  for (int pe = 0; pe < n_; ++pe) all.push_back(pe);
-  return all;
-}
-
-std::vector<int> world::machine_mates() const {
-  std::vector<int> mates;
-  for (int pe = 0; pe < n_; ++pe)
-    if (place_.together[static_cast<std::size_t>(pe)]) mates.push_back(pe);
-  return mates;
-}
-
-// Each PE's number among its machine's PEs; PEs with the same one belong together.
-std::vector<int> world::across_machines() {
-  agreement_.each(call::team_create, [] {});
-  const auto mates = machine_mates();
-  const auto mine = static_cast<std::int32_t>(std::find(mates.begin(), mates.end(), me_) - mates.begin());
-  const auto all = bootstrap::allgather_value(*channel_, mine);
-  std::vector<int> same;
-  for (int pe = 0; pe < n_; ++pe)
-    if (all[static_cast<std::size_t>(pe)] == mine) same.push_back(pe);
-  return same;
-}
-
-std::vector<int> world::members_of(xio_team_t t) const {
+std::vector<int> team_book::members_of(xio_team_t t) const {
   return t.id == 0 && t.n_pes == 0 ? std::vector<int>{} : teams_.get(t.id).pes;
 }
 
-xio_team_t world::create_team(const std::function<std::vector<int>()>& choose) {
+xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
   auto made = std::make_unique<team>();
-  agreement_.each(call::team_create, [&] {
+  members_.agree().each(call::team_create, [&] {
     made->pes = choose();
-    check_members(made->pes, me_, n_);
+    check_members(made->pes, members_.me(), members_.size());
   });
-  const auto offers = bootstrap::allgather_value(*channel_, offer_of(made->pes));
+  const auto offers = bootstrap::allgather_value(members_.channel(), offer_of(made->pes));
   const dev::team_wishes wanted = wishes_of(options_);
   std::uint64_t offset = 0;
   try {
-    agreement_.vote(call::team_create, [&] {
-      check_offers(made->pes, me_, offers);
+    members_.agree().vote(call::team_create, [&] {
+      check_offers(made->pes, members_.me(), offers);
       const std::uint64_t bytes = work_bytes_for(offers, wanted);
-      offset = take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
+      offset = heap_.take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
       // Before the vote: a member that returns may send at once.
-      gpu::fill_zero(heap_->data() + offset, bytes);
-      if (!made->pes.empty()) name_channels(heap_->data() + offset, made->pes.size(), wanted, teams_.next());
+      gpu::fill_zero(heap_.data() + offset, bytes);
+      if (!made->pes.empty()) name_channels(heap_.data() + offset, made->pes.size(), wanted, teams_.next());
       made->list = list_of(made->pes);
       return arguments{{"the offset of its memory in the heap", offset},
                        {"XIO_TEAM_AREA", wanted.area},
                        {"XIO_TEAM_PACKETS", wanted.packets}};
     });
   } catch (...) {
-    if (offset != 0) allocator_->release(offset);
+    heap_.give_back(offset);
     throw;
   }
   made->offset = offset;
   const std::uint64_t id = teams_.add(std::move(made));
-  return teams_.get(id).value(id, me_, heap_->data(), wanted);
+  return teams_.get(id).value(id, members_.me(), heap_.data(), wanted);
 }
 
-void world::destroy_team(xio_team_t t) {
-  agreement_.vote(call::team_destroy, [&] {
+void team_book::destroy(xio_team_t t) {
+  members_.agree().vote(call::team_destroy, [&] {
     return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
   });
   const team& ended = teams_.get(t.id);
-  if (!ended.pes.empty()) name_channels(heap_->data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
-  allocator_->release(ended.offset);
+  if (!ended.pes.empty()) name_channels(heap_.data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
+  heap_.give_back(ended.offset);
   teams_.remove(t.id);
 }
 

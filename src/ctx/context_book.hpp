@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The contexts of a world: how all PEs make, end and recover them together.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "base/options.hpp"
+#include "ctx/context.hpp"
+#include "ctx/engines.hpp"
+#include "ctx/handles.hpp"
+#include "ctx/membership.hpp"
+#include "ctx/shared_heap.hpp"
+#include "ctx/storage_book.hpp"
+#include "memory/hdp_flusher.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+class context_book {
+ public:
+  // A ctx is made of these; all of them must outlive the book.
+  struct ground {
+    const options& opts;
+    membership& members;
+    shared_heap& heap;
+    dev::world_view* view;  // in device memory
+    engines& all_engines;
+    const memory::hdp_flusher& hdp;
+    storage_book& storages;
+  };
+  // world: see handles.
+  context_book(const ground& g, std::uint32_t world) : g_(g), contexts_("ctx", "destroyed", world) {}
+
+  // Throws where a ctx without attributes cannot be, for what the program was built without.
+  void check_program() const;
+
+  // Collective.
+  void create(const xio_ctx_attr_t* attr, xio_ctx_t* out);
+  // Even if another PE makes either of them fail, this PE's side of the ctx is stopped before it returns or throws.
+  void destroy(xio_ctx_t ctx);
+  void recover(xio_ctx_t ctx);
+
+  const context& get(xio_ctx_t ctx) const { return contexts_.get(ctx.id); }
+  dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
+  xio_engine_stats_t stats(xio_ctx_t ctx, xio_route_t route) const;
+  // Another storage is about to take that row.
+  void forget_storage(std::uint32_t row);
+  void clear();
+
+ private:
+  std::unique_ptr<context> make(const xio_ctx_attr_t* attr, const xio_ctx_t* out, std::uint64_t* inboxes);
+  std::uint64_t take_inboxes(std::uint32_t immediates);
+  // Changes the route where loads and stores cannot be.
+  route_plan plan_of(ctx_settings& settings) const;
+  bool flushes_hdp() const { return g_.hdp.view().way != dev::hdp_way::none; }
+  void check_reach(const ctx_settings& settings, const route_plan& plan);
+  bool has_rdma() const;
+  // ending.cpp
+  void stop(context& c);
+  context& stop_together(call what, xio_ctx_t ctx);
+  void clear_inboxes(const context& c);
+  void agree_on_epoch();
+  void reopen_lost_devices(call what);
+
+  ground g_;
+  handles<context> contexts_;
+};
+
+}  // namespace xio

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "ctx/membership.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "base/log.hpp"
+#include "ctx/hello.hpp"
+
+namespace xio {
+
+membership::membership(const options& o, std::unique_ptr<bootstrap::channel> channel)
+    : channel_(std::move(channel)), agreement_(*channel_), me_(channel_->rank()), n_(channel_->size()) {
+  log::set_pe(me_);
+  hello mine{};
+  agreement_.each(call::init, [&] { mine = make_hello(o); });
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  check_hellos(all);
+  std::vector<std::string> machines, kernels;
+  for (const hello& h : all) {
+    machines.emplace_back(h.machine, strnlen(h.machine, sizeof h.machine));
+    kernels.emplace_back(h.kernel, strnlen(h.kernel, sizeof h.kernel));
+  }
+  place_ = topology::place(machines, kernels, me_);
+  if (place_.apart > 0)
+    log::warn(
+        "{} of the {} PEs of this machine are in other containers (or of other users), so RDMA reaches them and not "
+        "loads and stores; where their containers share a PID namespace set XIO_MACHINE to the same word in all of "
+        "them",
+        place_.apart, place_.local_size);
+}
+
+std::vector<int> membership::everybody() const {
+  std::vector<int> all;
+  for (int pe = 0; pe < n_; ++pe) all.push_back(pe);
+  return all;
+}
+
+std::vector<int> membership::machine_mates() const {
+  std::vector<int> mates;
+  for (int pe = 0; pe < n_; ++pe)
+    if (place_.together[static_cast<std::size_t>(pe)]) mates.push_back(pe);
+  return mates;
+}
+
+// Each PE's number among its machine's PEs; PEs with the same one belong together.
+std::vector<int> membership::across_machines() {
+  agreement_.each(call::team_create, [] {});
+  const auto mates = machine_mates();
+  const auto mine = static_cast<std::int32_t>(std::find(mates.begin(), mates.end(), me_) - mates.begin());
+  const auto all = bootstrap::allgather_value(*channel_, mine);
+  std::vector<int> same;
+  for (int pe = 0; pe < n_; ++pe)
+    if (all[static_cast<std::size_t>(pe)] == mine) same.push_back(pe);
+  return same;
+}
+
+}  // namespace xio

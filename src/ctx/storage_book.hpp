@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The storages that a world has open, each in a row of world_view::storages.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "base/options.hpp"
+#include "ctx/engines.hpp"
+#include "ctx/handles.hpp"
+#include "ctx/storage.hpp"
+#include "xio/xio.h"
+
+namespace xio {
+
+class storage_book {
+ public:
+  // rows: in device memory. The book keeps references to its arguments. world: see handles.
+  storage_book(const nvme_options& o, engines& e, dev::storage_view* rows, std::uint32_t world)
+      : options_(o), engines_(e), rows_(rows), storages_("storage", "closed", world) {}
+
+  // take_row is called with the row of the new storage, before the storage is there.
+  xio_storage_t open(const char* name, const xio_storage_attr_t* attr,
+                     const std::function<void(std::uint32_t row)>& take_row);
+  void close(xio_storage_t s);
+  const dev::storage_view& info(xio_storage_t s) const { return storages_.get(s.id).view(); }
+  xio_engine_stats_t stats(xio_storage_t s) const;
+  void clear();
+
+  // Those of `used`, a bit per row. For both see storage.hpp.
+  void end_commands(std::uint32_t used, std::chrono::milliseconds patience) noexcept;
+  void go_on(std::uint32_t used);
+  // Whether `find` is true for the rings of one of them; it is the last that is asked.
+  bool any_of(std::uint32_t used, const std::function<bool(const std::vector<dev::ring_view>&)>& find) const;
+
+ private:
+  const nvme_options& options_;
+  engines& engines_;
+  dev::storage_view* rows_;
+  handles<storage> storages_;
+  std::array<std::uint64_t, dev::k_max_storages> first_tickets_{};  // of the next storage in a row
+};
+
+}  // namespace xio
