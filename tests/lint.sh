@@ -43,6 +43,11 @@ forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|pr
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
 forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/combine.hpp
 forbid '^include/xio/device/platform/' 'xio/(device/[a-z_]+\.hpp|device/impl|wire)' 'a platform knows no op'
+hits=$(matching '^include/xio/device/[a-z_]+\.hpp$' | xargs -r grep -nE '^[^/]*(\) (const )?\{|\{$)|^ +return ' /dev/null)
+if [ -n "$hits" ]; then
+  echo "$hits"
+  complain 'a header of calls declares them with their documentation; bodies are in impl/'
+fi
 hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
   grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')
 if [ -n "$hits" ]; then

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How workgroups get contexts of a pool; the call is in device/pool.hpp.
+// How workgroups get contexts of a pool.
 #pragma once
 #include "xio/device/impl/ctx.hpp"
-#include "xio/device/impl/scope.hpp"
+#include "xio/device/impl/sync.hpp"
 
 namespace xio::dev {
 
@@ -57,3 +57,14 @@ XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t ow
 }
 
 }  // namespace xio::dev
+
+XIO_DEVICE xio_status_t xio_ctx_create_wg(const xio_ctx_t& ctx, xio_ctx_t* own) {
+  return xio::dev::take_ctx(xio::dev::workgroup_group::here(), ctx, own);
+}
+XIO_DEVICE xio_status_t xio_ctx_destroy_wg(const xio_ctx_t& ctx, xio_ctx_t* own) {
+  const xio_status_t status = xio_quiet_wg(*own);
+  const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
+  *own = xio_ctx_t{};
+  return status != XIO_OK ? status : back;
+}
+XIO_DEVICE xio_ctx_t xio_pool_ctx(const xio_ctx_t& ctx, uint32_t index) { return xio::dev::ctx_of_pool(ctx, index); }

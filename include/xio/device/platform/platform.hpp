@@ -19,6 +19,10 @@
 //   XIO_HAS_BULK_COPY   set where there is a bulk copy unit (bulk::copy)
 //   XIO_HOST_PASS       set while code for the host is made, also of device code
 #pragma once
+#if __cplusplus <= 201703L
+#error "XIO's device headers need C++20: compile with -std=c++20"
+#endif
+
 #include "xio/device/platform/words.hpp"
 #include "xio/status.h"
 
