@@ -22,6 +22,8 @@
 
 #include "xio/device/platform/ptx.hpp"
 
+#include "xio/device/platform/cuda_choices.hpp"
+
 namespace xio::dev {
 
 template <scope S, order O, class T>
@@ -66,8 +68,6 @@ XIO_DEVICE void fence() {
   ptx::fence<S, O>();
 }
 
-constexpr order k_acquire_by_fence = order::relaxed;
-constexpr order k_release_by_fence = order::relaxed;
 template <scope S>
 XIO_DEVICE void fence_after_loads() {
   if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
@@ -86,8 +86,6 @@ XIO_DEVICE T* lone_word(T* p) {
   return p;
 }
 
-// The compiler does better with one function that does it all.
-constexpr bool k_posts_by_leaf = false;
 #define XIO_ENGINE_CALL XIO_OUT_OF_LINE
 #define XIO_INLINE_LAMBDA
 
@@ -101,9 +99,6 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
-// A copy, whose fields are registers: the compiler would read a view again after every acquire.
-template <class T>
-using held = const T;
 XIO_DEVICE u32 unknown(u32 value) { return value; }
 template <bool Crowded>
 class return_kept {
@@ -142,7 +137,6 @@ XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) 
 
 XIO_DEVICE void sync_workgroup() { __syncthreads(); }
 
-constexpr bool k_barrier_votes = true;
 XIO_DEVICE bool sync_workgroup_any(bool mine) { return __syncthreads_or(mine ? 1 : 0) != 0; }
 
 XIO_DEVICE void before_shared_release() {}
@@ -171,12 +165,6 @@ XIO_DEVICE u64 wall_clock() {
 
 XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
 
-// No NVIDIA GPU has one, and the calls alone, in loops that wait for flags, cost 0.04 us and more of a round trip:
-// around them the compiler saves the registers that lanes come together by.
-constexpr bool k_has_hdp = false;
-
-constexpr bool k_pauses_at_once = false;
-
 XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 
 // Lanes of a wave that have parted take turns, but paths that wait can hand the turn to each other while another, for
@@ -185,7 +173,6 @@ XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 // us, which is enough for two paths: no more, because where processes take turns on a GPU a path that sleeps does not
 // use its process's turn. A wave of 30 paths needs more: after 10 ms a path sleeps, besides, through one millisecond in
 // every 67, chosen by the clock, so that it is the same one for all paths.
-constexpr bool k_pauses_grow = true;
 XIO_DEVICE void pause_after(u64 waited, u64 now) {
   constexpr u64 us = 1000, ms = 1000 * us, night = u64{1} << 20, day = u64{1} << 26;  // ns; a sleep is 1 ms at most
   u64 pause = 20;
@@ -276,38 +263,15 @@ XIO_DEVICE u64 wave_mask() {
   return left >= 32 ? 0xffffffffull : (u64{1} << left) - 1;
 }
 
-constexpr bool k_wave_ops_sync = false;
-constexpr bool k_lanes_fence_as_one = true;
-constexpr bool k_keys_take_turns = false;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   *mask = same_key_mask(key + kind);
   return true;
 }
 
-// --- What suits the machine --------------------------------------------------------------------------
-
-// A release takes a quarter of a microsecond.
-constexpr bool k_stores_follow_loads = true;
-// It is 0.4 us, since masks are asked for at every use.
-constexpr bool k_lone_lanes_apart = true;
-constexpr bool k_splits_copies = true;
-constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_alone_in_flight = 16, k_past_caches_together = 16;
-constexpr u32 k_looks_together = 8;
-#if defined(XIO_PTX_ONE_WAY_FENCES)
-constexpr bool k_watches_by_fence = true;
-#else
-constexpr bool k_watches_by_fence = false;
-#endif
-constexpr bool k_indexes_arguments = true;
-constexpr bool k_reaps_by_kind = true;
-constexpr bool k_reads_bytes_by_words = false;
-// A flag is seen sooner by half of the time that a load takes.
-constexpr u32 k_looks_under_way = 2;
-constexpr u32 k_polls_in_line = 12;
+// --- By what the machine has -------------------------------------------------------------------------
 
 // By predicates, and not by branches.
-constexpr bool k_has_predicates = true;
 XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) { ptx::store_if(good, at, value); }
 template <class T>
 XIO_DEVICE T load_word_if(bool good, const T* at) {
@@ -315,7 +279,6 @@ XIO_DEVICE T load_word_if(bool good, const T* at) {
 }
 XIO_DEVICE u64 load_any_if(bool good, const void* at) { return ptx::load_if(good, at); }
 
-constexpr bool k_has_pairs = true;
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) { ptx::store_pair(at, a, b); }
 XIO_DEVICE void store_pair_if(bool good, u64* at, u64 a, u64 b) { ptx::store_pair_if(good, at, a, b); }
 XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) { ptx::load_pair(at, a, b); }

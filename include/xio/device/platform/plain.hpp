@@ -6,7 +6,14 @@
 
 namespace xio::dev {
 
-constexpr bool k_barrier_votes = false;
+#if !defined(XIO_HOST_AS_CUDA)
+constexpr bool k_barrier_votes = false, k_has_predicates = false, k_has_pairs = false, k_stores_follow_loads = false;
+// A few scalar instructions: a second copy of what posts is dearer.
+constexpr bool k_lone_lanes_apart = false;
+template <class T>
+using held = const T&;
+#endif
+
 XIO_DEVICE bool sync_workgroup_any(bool mine) {
   XIO_SHARED(u32, votes);
   if (thread_in_workgroup() == 0) votes = 0;
@@ -18,7 +25,6 @@ XIO_DEVICE bool sync_workgroup_any(bool mine) {
   return found;
 }
 
-constexpr bool k_has_predicates = false;
 XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) {
   if (good) store<scope::system, k_release_by_fence>(at, value);
 }
@@ -27,9 +33,6 @@ XIO_DEVICE T load_word_if(bool good, const T* at) {
   return good ? load<scope::system, k_acquire_by_fence>(at) : T{};
 }
 XIO_DEVICE u64 load_any_if(bool good, const void* at) { return good ? *static_cast<const u64*>(at) : 0; }
-
-template <class T>
-using held = const T&;
 
 template <class Word>
 XIO_DEVICE Word load_as(const unsigned char* p) {
@@ -42,11 +45,6 @@ XIO_DEVICE void store_as(unsigned char* p, Word v) {
   __builtin_memcpy(__builtin_assume_aligned(p, sizeof(Word)), &v, sizeof(Word));
 }
 
-constexpr bool k_stores_follow_loads = false;
-// A few scalar instructions: a second copy of what posts is dearer.
-constexpr bool k_lone_lanes_apart = false;
-
-constexpr bool k_has_pairs = false;
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) {
   store<scope::system, k_release_by_fence>(at, a);
   store<scope::system, k_release_by_fence>(at + 1, b);
