@@ -69,7 +69,7 @@ unsigned char byte_of(int pe, size_t i) {
 
 double seconds_of(const session& s, unsigned char* in, const unsigned char* out, size_t bytes, int times,
                   unsigned groups) {
-  CHECK(xio_barrier_all(s.world));
+  CHECK(xio_host_barrier(s.world));
   const auto begin = std::chrono::steady_clock::now();
   hipLaunchKernelGGL(put_to_all, dim3(groups), dim3(256), 0, nullptr, s.ctx, in, out, bytes, times, s.me, s.n, s.bad);
   s.end_of_kernel("put_to_all");
@@ -77,7 +77,7 @@ double seconds_of(const session& s, unsigned char* in, const unsigned char* out,
 }
 
 void expect_data(const session& s, const unsigned char* in, size_t bytes) {
-  CHECK(xio_barrier_all(s.world));
+  CHECK(xio_host_barrier(s.world));
   std::vector<unsigned char> got(bytes);
   for (int from = 0; from < s.n; ++from) {
     if (from == s.me) continue;
@@ -88,17 +88,17 @@ void expect_data(const session& s, const unsigned char* in, size_t bytes) {
 }
 
 void print(const session& s, double mine, double* all, size_t bytes, int times) {
-  CHECK(xio_barrier_all(s.world));
+  CHECK(xio_host_barrier(s.world));
   hipLaunchKernelGGL(send_share, dim3(1), dim3(1), 0, nullptr, s.ctx, all, mine, s.me, s.bad);
   s.end_of_kernel("tell");
-  CHECK(xio_barrier_all(s.world));
+  CHECK(xio_host_barrier(s.world));
   if (s.me != 0) return;
   std::vector<double> rates(static_cast<size_t>(s.n));
   CHECK(hipMemcpy(rates.data(), all, rates.size() * sizeof(double), hipMemcpyDeviceToHost));
   double sum = 0;
   for (const double r : rates) sum += r;
   std::printf("%d PEs, %zu bytes to each peer, %d times, route %s: %.1f GB/s leave a PE (least %.1f), %.1f in all\n",
-              s.n, bytes, times, xio_route_name(s.world, s.ctx, 1, bytes), sum / s.n,
+              s.n, bytes, times, xio_route_name(s.world, s.ctx, bytes, 1), sum / s.n,
               *std::min_element(rates.begin(), rates.end()), sum);
 }
 

@@ -119,7 +119,7 @@ struct session {
 
   template <class Launch>
   double microseconds_of(op o, Launch&& launch) const {
-    CHECK(xio_barrier_all(world));
+    CHECK(xio_host_barrier(world));
     launch();
     outcome out{};
     CHECK(hipMemcpy(&out, w.out, sizeof out, hipMemcpyDeviceToHost));
@@ -152,7 +152,7 @@ struct session {
   }
 
   void compare(op o, size_t bytes) const {
-    CHECK(xio_barrier_all(world));
+    CHECK(xio_host_barrier(world));
     if (o == op::broadcast && me == 0) return;  // the root's destination stays as it is
     const size_t words = bytes / sizeof(int);
     const int blocks = o == op::alltoall || o == op::fcollect ? n : 1;

@@ -93,9 +93,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   home[me] = mine;
-  check(xio_barrier_all(w), "xio_barrier_all");
+  check(xio_host_barrier(w), "xio_host_barrier");
   start = now();
-  for (int i = 0; i < 100; ++i) check(xio_barrier_all(w), "xio_barrier_all");
+  for (int i = 0; i < 100; ++i) check(xio_host_barrier(w), "xio_host_barrier");
   const double barrier = (now() - start) / 100;
   if (me == 0) {
     const std::vector<numbers> all(home, home + n);
@@ -111,7 +111,7 @@ int main(int argc, char** argv) {
     }
     std::printf("  %-28s      %12.6g\n", "host barrier, s", barrier);
   }
-  check(xio_barrier_all(w), "xio_barrier_all");
+  check(xio_host_barrier(w), "xio_host_barrier");
   check(xio_free(w, block), "xio_free");
   start = now();
   check(xio_finalize(w), "xio_finalize");

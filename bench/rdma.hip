@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
           print(o, waves, lanes, bytes, measure(world, w, waves, lanes, o.rounds));
         }
   }
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(xio_host_barrier(world) == XIO_OK, "xio_host_barrier");
   check(xio_finalize(world) == XIO_OK, "xio_finalize");
   return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? 1 : 0;
 }

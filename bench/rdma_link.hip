@@ -135,13 +135,13 @@ double finish(const work& w, const char* what) {
 unsigned agree(xio_world_t* world, work w, unsigned mine) {
   uint64_t word = mine;
   check(hipMemcpy(w.agreed, &word, sizeof word, hipMemcpyHostToDevice) == hipSuccess, "hipMemcpy");
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(xio_host_barrier(world) == XIO_OK, "xio_host_barrier");
   if (xio_my_pe(world) == 1) {
     hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, w);
     check(hipDeviceSynchronize() == hipSuccess && *w.status == XIO_OK, "how often");
     word = *w.ticks;
   }
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(xio_host_barrier(world) == XIO_OK, "xio_host_barrier");
   return static_cast<unsigned>(word);
 }
 
@@ -157,7 +157,7 @@ void latency(xio_world_t* world, work w, size_t bytes, double us, uint64_t* next
   w.iterations = 100;
   for (int turn = 0; turn < 2; ++turn) {
     if (turn == 1) w.iterations = agree(world, w, how_often(us, took / w.iterations));
-    check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+    check(xio_host_barrier(world) == XIO_OK, "xio_host_barrier");
     hipLaunchKernelGGL(ping_pong, dim3(1), dim3(1), 0, nullptr, w, *next);
     took = finish(w, "lat_us");
     *next += w.iterations;
@@ -177,7 +177,7 @@ void bandwidth(xio_world_t* world, work w, size_t bytes, double us) {
     }
     std::printf("bw_mbs %zu %.1f\n", bytes, static_cast<double>(bytes) * w.iterations / took);
   }
-  check(xio_barrier_all(world) == XIO_OK, "xio_barrier_all");
+  check(xio_host_barrier(world) == XIO_OK, "xio_host_barrier");
 }
 
 }  // namespace

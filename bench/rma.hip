@@ -87,7 +87,7 @@ void run(xio_world_t* world, work w, const char* name, op what, size_t bytes, in
   w.what = what;
   w.bytes = bytes;
   w.iterations = iterations;
-  check(xio_barrier_all(world) == XIO_OK, "barrier");
+  check(xio_host_barrier(world) == XIO_OK, "barrier");
   if (both || xio_my_pe(world) == 0) {
     hipLaunchKernelGGL(measure, dim3(1), dim3(1), 0, nullptr, w);
     check(hipDeviceSynchronize() == hipSuccess && *w.status == XIO_OK, name);
@@ -95,7 +95,7 @@ void run(xio_world_t* world, work w, const char* name, op what, size_t bytes, in
   if (xio_my_pe(world) == 0)
     std::printf("%s %zu %.1f\n", name, bytes,
                 static_cast<double>(*w.ticks) * 1e6 / static_cast<double>(ticks_per_ms()) / iterations);
-  check(xio_barrier_all(world) == XIO_OK, "barrier");
+  check(xio_host_barrier(world) == XIO_OK, "barrier");
 }
 
 template <class T>

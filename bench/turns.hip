@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What ops that go by loads and stores cost in instructions: one PE, one GPU, no link. Two workgroups call each other
-// in turn through memory of their own GPU, and a lone thread puts to it; beside each op a loop that does no more than
+// in turn through memory of their own GPU, and a single thread puts to it; beside each op a loop that does no more than
 // it must, with the same accesses.
 //
 //   bench/turns [LAUNCHES [TURNS]]
@@ -215,7 +215,7 @@ struct plain_put_signalled_wg {
   }
 };
 
-// --- A lone thread -----------------------------------------------------------------------------------
+// --- A single thread ---------------------------------------------------------------------------------
 
 struct xio_put_word {
   __device__ static bool run(const work& w, u64) {

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   const uint64_t wrong = *g.wrong;
   std::printf("PE %d: %llu rounds of %llu bytes by way of %s, %.2f us one way, %llu words wrong\n", s.me,
               static_cast<unsigned long long>(g.rounds), static_cast<unsigned long long>(bytes),
-              xio_route_name(s.world, s.ctx, 1 - s.me, bytes), took.count() / 2 / static_cast<double>(g.rounds),
+              xio_route_name(s.world, s.ctx, bytes, 1 - s.me), took.count() / 2 / static_cast<double>(g.rounds),
               static_cast<unsigned long long>(wrong));
   (void)hipHostFree(g.wrong);
   return s.end(wrong);

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < bytes; ++i) block[i] = pattern(me, i);
   unsigned char* mine = j.blocks + static_cast<size_t>(me) * bytes;
   check(hipMemcpy(mine, block.data(), bytes, hipMemcpyHostToDevice), "hipMemcpy");
-  check(xio_barrier_all(world), "xio_barrier_all");
+  check(xio_host_barrier(world), "xio_host_barrier");
 
   hipLaunchKernelGGL(allgather, dim3(static_cast<unsigned>(peers)), dim3(64), 0, nullptr, j);
   check(hipDeviceSynchronize(), "allgather");
@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < bytes; ++i) wrong += block[i] != pattern(pe, i) ? 1 : 0;
   }
   std::printf("PE %d of %d: %zu blocks of %zu bytes, %zu bytes wrong\n", me, n, static_cast<size_t>(n), bytes, wrong);
-  check(xio_barrier_all(world), "xio_barrier_all");
+  check(xio_host_barrier(world), "xio_host_barrier");
   (void)hipHostFree(j.status);
   check(xio_finalize(world), "xio_finalize");
   return ended(wrong == 0 ? 0 : 1);

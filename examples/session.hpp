@@ -48,7 +48,7 @@ struct session {
     check(hipMemcpy(out.data(), from, count * sizeof(T), hipMemcpyDeviceToHost), "hipMemcpy");
     return out;
   }
-  void barrier() const { check(xio_barrier_all(world), "xio_barrier_all"); }
+  void barrier() const { check(xio_host_barrier(world), "xio_host_barrier"); }
   // After a launch: the kernel has ended, and well.
   void wait(const char* kernel) const {
     check(hipDeviceSynchronize(), kernel);

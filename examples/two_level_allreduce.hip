@@ -5,7 +5,7 @@
 //
 // PEs stand in rows of WIDTH. The row adds up first, each member a share of the vector; columns add up the shares; then
 // the row collects them. So between rows goes only the WIDTH-th part of what an allreduce of all would send. A row is
-// what is close together: xio_team_shared and xio_team_across make such teams of the PEs of a machine.
+// what is close together: xio_team_shared and xio_team_same_local_rank make such teams of the PEs of a machine.
 #include <xio/team.h>
 
 #include "arguments.hpp"

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The platform, and the compiler of device sources (.hip).
-# Sets: gpu, XIO_PLATFORM_CPPFLAGS, DEVICE_CXX, DEVICE_FLAGS, GPU_CFLAGS, GPU_LIBS, HIPCC, NVCC.
+# Sets: gpu, XIO_PLATFORM_CPPFLAGS, DEVICE_CXX, DEVICE_FLAGS, GPU_CFLAGS, GPU_LIBS, HIPCC, NVCC; where hipcc is, HIP_CFLAGS and
+# HIP_LIBS, for what is built for AMD GPUs beside another platform (build-aux/beside.mk).
 AC_DEFUN([XIO_GPU], [
   AC_ARG_WITH([gpu],
-    [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc is, else host)])],
+    [AS_HELP_STRING([--with-gpu=PLATFORM], [hip, cuda or host (default: hip where hipcc is, else host); host,hip: a libxio for AMD GPUs beside that of the host])],
     [], [with_gpu=auto])
   AC_ARG_VAR([NVCC], [CUDA compiler])
   AC_ARG_VAR([XIO_HIP_ARCH],
@@ -16,6 +17,8 @@ AC_DEFUN([XIO_GPU], [
   XIO_AMD_GPU
   xio_platform_reason="--with-gpu=$with_gpu asks for it"
   AS_IF([test "x$with_gpu" = xauto], [XIO_CHOOSE_GPU])
+  xio_beside=no
+  AS_CASE([$with_gpu], [*,hip], [with_gpu=${with_gpu%,hip} xio_beside=hip])
   AC_MSG_CHECKING([which GPU platform])
   AC_MSG_RESULT([$with_gpu])
   gpu=$with_gpu
@@ -25,6 +28,14 @@ AC_DEFUN([XIO_GPU], [
     [hip], [XIO_GPU_HIP],
     [cuda], [XIO_GPU_CUDA],
     [AC_MSG_ERROR([--with-gpu=$gpu is not known; use hip, cuda or host])])
+  AS_CASE([$xio_beside/$gpu],
+    [hip/host], [XIO_HIP_SIDE
+     AS_IF([test -z "$HIPCC"], [XIO_HIP_IS_MISSING], [XIO_HIP_TARGETS])],
+    [hip/*], [AC_MSG_ERROR([--with-gpu=$gpu,hip is not known; use host,hip])],
+    [XIO_HIP_SIDE])
+  AM_CONDITIONAL([HIP_BESIDE], [test $xio_beside = hip])
+  AC_SUBST([HIP_CFLAGS])
+  AC_SUBST([HIP_LIBS])
   XIO_PLATFORM_CPPFLAGS=-DXIO_PLATFORM_`echo $gpu | tr a-z A-Z`=1
   # -R is libtool's word; others know -Wl,-rpath.
   XIO_PC_LIBS=`echo "$GPU_LIBS" | sed 's/-R/-Wl,-rpath,/g'`
@@ -35,7 +46,6 @@ AC_DEFUN([XIO_GPU], [
   AC_SUBST([DEVICE_FLAGS])
   AC_SUBST([GPU_CFLAGS])
   AC_SUBST([GPU_LIBS])
-  AC_DEFINE_UNQUOTED([XIO_GPU_NAME], ["$gpu"], [The platform that was configured: hip, cuda or host.])
   AM_CONDITIONAL([GPU_HOST], [test "$gpu" = host])
   AM_CONDITIONAL([GPU_HIP], [test "$gpu" = hip])
   AM_CONDITIONAL([GPU_CUDA], [test "$gpu" = cuda])
@@ -78,7 +88,7 @@ AC_DEFUN([XIO_HIP_TARGETS], [
     AS_ECHO(["#include <hip/hip_runtime.h>"]) >conftest.hip
     AS_ECHO(["__global__ void nothing() {}"]) >>conftest.hip
     for xio_arch in gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
-      AS_IF([$HIPCC -x hip --offload-arch=$xio_arch $GPU_CFLAGS -c conftest.hip -o conftest.$ac_objext >&AS_MESSAGE_LOG_FD 2>&1],
+      AS_IF([$HIPCC -x hip --offload-arch=$xio_arch $HIP_CFLAGS -c conftest.hip -o conftest.$ac_objext >&AS_MESSAGE_LOG_FD 2>&1],
             [AS_VAR_APPEND([XIO_HIP_ARCH], ["${XIO_HIP_ARCH:+ }$xio_arch"])])
     done
     rm -f conftest.hip conftest.$ac_objext])
@@ -86,20 +96,24 @@ AC_DEFUN([XIO_HIP_TARGETS], [
   AS_IF([test -z "$XIO_HIP_ARCH"],
         [XIO_MISSING([], [$HIPCC compiles for none of the GPUs that XIO knows (see config.log): set XIO_HIP_ARCH, or HIPCC to another; --with-gpu=host builds for the CPU])])])
 
+AC_DEFUN([XIO_HIP_IS_MISSING], [XIO_MISSING([hipcc libamdhip64-dev],
+  [--with-gpu=hip needs hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC])])
+
+# A HIP below /opt/rocm brings its own headers and libraries; Debian's are in the system's paths.
+AC_DEFUN([XIO_HIP_SIDE], [
+  xio_hip_root=`dirname "\`dirname "$HIPCC"\`"`
+  HIP_CFLAGS=-D__HIP_PLATFORM_AMD__=1
+  HIP_LIBS=-lamdhip64
+  AS_IF([test "x$xio_hip_root" != x/usr],
+        [HIP_CFLAGS="$HIP_CFLAGS -isystem $xio_hip_root/include"
+         HIP_LIBS="-L$xio_hip_root/lib -R$xio_hip_root/lib -lamdhip64"])])
+
 AC_DEFUN([XIO_GPU_HIP], [
-  AS_IF([test -z "$HIPCC"],
-        [XIO_MISSING([hipcc libamdhip64-dev],
-           [--with-gpu=hip needs hipcc: install ROCm (below /opt/rocm, or set ROCM_PATH) or Debian's hipcc, or set HIPCC])])
   DEVICE_CXX=$HIPCC
   DEVICE_FLAGS="-x hip"
-  # A HIP below /opt/rocm brings its own headers and libraries; Debian's are in the system's paths.
-  xio_hip_root=`dirname "\`dirname "$HIPCC"\`"`
-  GPU_CFLAGS=-D__HIP_PLATFORM_AMD__=1
-  GPU_LIBS=-lamdhip64
-  AS_IF([test "x$xio_hip_root" != x/usr],
-        [GPU_CFLAGS="$GPU_CFLAGS -isystem $xio_hip_root/include"
-         GPU_LIBS="-L$xio_hip_root/lib -R$xio_hip_root/lib -lamdhip64"])
-  AS_IF([test -n "$HIPCC"], [XIO_HIP_TARGETS])
+  XIO_HIP_SIDE
+  GPU_CFLAGS=$HIP_CFLAGS GPU_LIBS=$HIP_LIBS
+  AS_IF([test -z "$HIPCC"], [XIO_HIP_IS_MISSING], [XIO_HIP_TARGETS])
   for xio_arch in $XIO_HIP_ARCH; do DEVICE_FLAGS="$DEVICE_FLAGS --offload-arch=$xio_arch"; done])
 
 AC_DEFUN([XIO_GPU_CUDA], [

@@ -43,6 +43,11 @@ forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|pr
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
 forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/combine.hpp
 forbid '^include/xio/device/platform/' 'xio/(device/[a-z_]+\.hpp|device/impl|wire)' 'a platform knows no op'
+hits=$(matching '^include/xio/device/[a-z_]+\.hpp$' | xargs -r grep -nE '^[^/]*(\) (const )?\{|\{$)|^ +return ' /dev/null)
+if [ -n "$hits" ]; then
+  echo "$hits"
+  complain 'a header of calls declares them with their documentation; bodies are in impl/'
+fi
 hits=$(matching '^include/xio/wire/' | xargs -r grep -nE '^[[:space:]]*#[[:space:]]*include' /dev/null |
   grep -vE '[<"](xio/wire/)?endian\.hpp[>"]|<cstdint>|<stdint\.h>|<cstddef>')
 if [ -n "$hits" ]; then
@@ -87,9 +92,15 @@ done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pm
 tests/lint_words ||
   complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
 
+# docs/glossary.md has every name of a platform.
+platform=include/xio/device/platform/platform.hpp
+while read -r name; do
+  if ! grep -qF "\`$name\`" docs/glossary.md; then complain "docs/glossary.md does not say what $name of $platform is"; fi
+done < <({ grep -ohE '\b(XIO_[A-Z_]+|k_[a-z_]+)\b' $platform; sed -nE '/defined/d; s,//.*,,; s/^[^(]*\b([a-z_]+)\(.*/\1/p; s/^class ([a-z_]+);/\1/p' $platform; } | sort -u)
+
 if command -v clang-format >/dev/null; then
   while read -r file; do
-    complain "$file: not formatted; clang-format -i $file mends it"
+    complain "$file: not formatted; run clang-format -i $file"
   done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
     xargs -r -P "$(nproc)" -n 16 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort -u)
 else
@@ -103,9 +114,24 @@ else
   echo "lint: no shellcheck, skipped"
 fi
 
+# to_tidy: of the sources on standard input those to look at: all, or with XIO_TEST_LEAVE_OUT=1 those that have changed, or include
+# what has changed, since all were clean (tests/tidy.clean, which make tidy writes).
+to_tidy() {
+  local changed sources
+  if [ "${XIO_TEST_LEAVE_OUT-}" != 1 ] || ! changed=$(git diff --name-only "$(<tests/tidy.clean)" -- src include .clang-tidy 2>/dev/null) ||
+    grep -qxF .clang-tidy <<<"$changed"; then
+    cat
+    return
+  fi
+  sources=$(cat)
+  {
+    grep -xF "$changed" <<<"$sources"
+    xargs grep -lFf <(sed -nE 's,^(src|include)/(.*\.(h|hpp|def))$,\2,p' <<<"$changed" | sed 's/.*/"&"\n<&>/') <<<"$sources"
+  } | sort -u
+}
 if command -v clang-tidy >/dev/null; then
   # From the build folder, so that relative -I and config.h are found.
-  matching '^src/.*\.cpp$' | grep -vE '^src/gpu/(hip|cuda)\.' | sed "s|^|$PWD/|" |
+  matching '^src/.*\.cpp$' | grep -vE '^src/gpu/(hip|cuda)\.' | to_tidy | sed "s|^|$PWD/|" |
     (cd "$builddir" && xargs -r -P "$(nproc)" -n 4 bash "$OLDPWD/tests/tidy.sh" "-std=c++20 -I. -DHAVE_CONFIG_H $*") ||
     complain 'clang-tidy: see above'
 else

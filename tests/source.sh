@@ -24,7 +24,6 @@ for wave in ${waves:-as_set}; do
     if [ "$wave" != as_set ]; then settings+=(XIO_HOST_WAVE="$wave"); fi
     if [ "$mode" != as_set ]; then settings+=(XIO_HOST_EXEC="$mode"); fi
     if [ ${#settings[@]} -gt 0 ]; then echo "== ${settings[*]}"; fi
-    env "${settings[@]}" flock -o "$turn" "${XIO_TEST_TURNS:-$builddir/tests/turns}" timeout -k 10 "${XIO_TEST_LIMIT:-600}" \
-      "$program" --source="$file" --gtest_brief=1
+    env "${settings[@]}" bash "${0%/*}/turn.sh" $turn "$program" --source="$file" --gtest_brief=1
   done
 done

@@ -43,7 +43,7 @@ static __global__ void receive_file(job j) {
 // After every lane is done: the copy reaches the medium, and both PEs learn how the other fared.
 static __global__ void finish(job j, int other) {
   if (xio_my_pe(j.rdma) == 1 && j.bytes != 0 && *j.status == XIO_OK) {
-    if (const xio_status_t s = xio_storage_flush(j.rdma, j.file); s != XIO_OK) give_up(j, s, other);
+    if (const xio_status_t s = xio_storage_sync(j.rdma, j.file); s != XIO_OK) give_up(j, s, other);
   }
   const xio_status_t s = xio_barrier_all(j.rdma);
   if (*j.status == XIO_OK && s != XIO_OK) *j.status = s;

@@ -4,6 +4,9 @@
 // __shared__ variables are thread-local statics: a workgroup's GPU threads are fibers of one OS thread, which runs one
 // workgroup at a time. They are therefore not for XIO_HOST_EXEC=threads; XIO_SHARED and HIP_DYNAMIC_SHARED always are.
 #pragma once
+#if __cplusplus <= 201703L
+#error "XIO's device headers need C++20: compile with -std=c++20"
+#endif
 #include <cassert>  // as HIP brings it
 #include <cstddef>
 #include <cstdint>

@@ -11,13 +11,6 @@
 extern "C" {
 #endif
 
-/* In C++ the enum has a fixed type, so that a call can be given any int, and can refuse one that is no kind. */
-#ifdef __cplusplus
-#define XIO_ENUM_OF_INT : int
-#else
-#define XIO_ENUM_OF_INT
-#endif
-
 /* The kind of memory of a block. A platform that has no such memory refuses the kind (XIO_ERR_UNSUPPORTED); another
  * kind is never taken in its place. */
 typedef enum xio_mem_kind XIO_ENUM_OF_INT {
@@ -33,7 +26,6 @@ typedef enum xio_mem_kind XIO_ENUM_OF_INT {
   XIO_MEM_DEVICE_VMEM = 19,           /* addresses reserved, memory created, mapped and made accessible; exportable */
   XIO_MEM_DEVICE_HIP = 20             /* plain hipMalloc or cudaMalloc */
 } xio_mem_kind_t;
-#undef XIO_ENUM_OF_INT
 
 /* How a block is made. Set `size` to sizeof the struct (or use the _INIT macro); 0 in a member: the default. */
 typedef struct xio_mem_attr {
@@ -94,14 +86,15 @@ typedef struct xio_mem_place {
   xio_mem_kind_t kind; /* as it was asked of xio_mem_alloc, or XIO_MEM_NONE */
   void* base;          /* of the block, else of the runtime's allocation, else of the kernel's mapping around it */
   size_t bytes;
-  size_t page_bytes; /* of the kernel's mapping; 0 for memory of a device */
-  int device;        /* number of the GPU */
-  int numa_node;     /* of the page at the address */
-  int resident;      /* 1: the page at the address is in memory, 0: it is not, or no longer */
-  int locked;        /* 1: the kernel or the GPU's driver keeps the whole block in memory */
-  int as_asked;      /* 1: it lives where its kind says, 0: elsewhere, see why; -1: not of xio_mem_alloc */
-  char bus_id[16];   /* of the GPU, "0000:3b:00.0", or "" */
-  char why[160];     /* what is not as asked, or "" */
+  size_t page_bytes;       /* of the kernel's mapping; 0 for memory of a device */
+  int device;              /* number of the GPU */
+  int numa_node;           /* of the page at the address */
+  int resident;            /* 1: the page at the address is in memory, 0: it is not, or no longer */
+  int locked;              /* 1: the kernel or the GPU's driver keeps the whole block in memory */
+  int placed_as_requested; /* 1: it lives where its kind says, 0: elsewhere, and `reason` says where; -1: not of
+                              xio_mem_alloc */
+  char bus_id[16];         /* of the GPU, "0000:3b:00.0", or "" */
+  char reason[160];        /* why it is not placed as requested, or "" */
 } xio_mem_place_t;
 #define XIO_MEM_PLACE_INIT \
   { sizeof(xio_mem_place_t), XIO_MEM_ON_UNKNOWN, XIO_MEM_NONE, NULL, 0, 0, -1, -1, -1, -1, -1, "", "" }

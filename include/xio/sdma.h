@@ -43,8 +43,8 @@ typedef struct xio_sdma_link_attr {
 /* How a queue is made. `size` and 0 as above. */
 typedef struct xio_sdma_queue_attr {
   size_t size;
-  uint32_t ring_bytes; /* a power of two, 256 .. 2 MiB; an op takes 64 to 192. 0 = 16 KiB */
-  uint32_t alone;      /* 1: one thread at a time posts and waits: cheaper, and wrong for more */
+  uint32_t ring_bytes;    /* a power of two, 256 .. 2 MiB; an op takes 64 to 192. 0 = 16 KiB */
+  uint32_t single_thread; /* 1: one thread at a time posts and waits, which costs less; for more than one it is wrong */
 } xio_sdma_queue_attr_t;
 #define XIO_SDMA_QUEUE_ATTR_INIT \
   { sizeof(xio_sdma_queue_attr_t), 0, 0 }

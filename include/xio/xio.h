@@ -67,14 +67,21 @@ typedef struct xio_storage {
   uint64_t id;
 } xio_storage_t;
 
-/* Names one op that a kernel has posted (its ring and its ticket), for xio_wait, xio_test and xio_flush. 0 says that
- * the op is complete already. A program may drop it: it holds nothing. */
+/* Names one op that a kernel has posted (its ring and its ticket), for xio_wait, xio_test and xio_wait_source. 0 says
+ * that the op is complete already. A program may drop it: it holds nothing. */
 typedef uint64_t xio_req_t;
 
 /* How a signal changes its word: it stores the value, or adds it. */
-enum { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 };
+typedef enum xio_signal_change XIO_ENUM_OF_INT { XIO_SIGNAL_SET = 0, XIO_SIGNAL_ADD = 1 } xio_signal_op_t;
 /* How a wait compares the word (left) with the value (right): ==, !=, >, >=, <, <=. */
-enum { XIO_CMP_EQ = 0, XIO_CMP_NE, XIO_CMP_GT, XIO_CMP_GE, XIO_CMP_LT, XIO_CMP_LE };
+typedef enum xio_cmp XIO_ENUM_OF_INT {
+  XIO_CMP_EQ = 0,
+  XIO_CMP_NE,
+  XIO_CMP_GT,
+  XIO_CMP_GE,
+  XIO_CMP_LT,
+  XIO_CMP_LE
+} xio_cmp_t;
 
 /* The way of an op to another PE: loads and stores of the GPU (direct), a NIC (rdma), a copy engine (sdma). AUTO leaves
  * the choice to the library, per PE and size. */
@@ -133,7 +140,7 @@ typedef struct xio_ctx_attr {
   size_t size;
   xio_route_t route;   /* forces the way of every op; AUTO: that of XIO_ROUTE, else chosen per op */
   uint32_t ring_depth; /* entries of each RDMA and SDMA ring, a power of two; 0 = XIO_RING_DEPTH */
-  uint32_t pool;       /* contexts for xio_wg_ctx_create; 0 = XIO_CTX_POOL */
+  uint32_t pool;       /* contexts for xio_ctx_create_wg; 0 = XIO_CTX_POOL */
   uint32_t immediates; /* of each PE that the ctx holds for xio_imm_test, a power of two 2 .. 65536; 0 = no immediates.
                           Takes (256 + 8 * immediates) bytes of the symmetric heap for each PE */
   size_t bulk_bytes;   /* with AUTO: non-blocking copies from here on may take a copy engine */
@@ -194,25 +201,6 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
  * XIO_ERR_ARG: id is null. XIO_ERR_IO: no port or file descriptor is left. XIO_ERR_UNSUPPORTED: this build has no
  * libsodium. */
 XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
-
-/* The engines that kernels can have; see xio_device.hpp's XIO_ENGINES. */
-enum {
-  XIO_HAS_DIRECT = 1, /* loads and stores to other PEs */
-  XIO_HAS_RDMA = 2,
-  XIO_HAS_SDMA = 4,
-  XIO_HAS_NVME = 8, /* storage */
-  XIO_HAS_HDP = 16  /* flushes of the host data path */
-};
-/* Local, any thread. Called by <xio/xio_device.hpp> before main() where a file was compiled with fewer engines or NIC
- * families than there are (XIO_ENGINES, XIO_FAMILIES); programs need not call it. families: bit i is ring_kind i. An
- * engine that one file left out counts as left out of the program: from then on xio_init, xio_ctx_create and
- * xio_storage_open refuse worlds, contexts and storages that need it, with XIO_ERR_STATE. */
-XIO_EXPORT void xio_program_has(uint32_t engines, uint32_t families);
-/* Local, any thread. Called by <xio/xio_device.hpp> before main(), or when a shared object is loaded, with the number
- * of the layout of xio_ctx_t that a file with kernels was compiled with (xio/device/impl/layout.hpp); programs need not
- * call it. From a number on that is not the library's own, xio_init and xio_ctx_create return XIO_ERR_STATE: such
- * kernels would read the context wrong. */
-XIO_EXPORT void xio_program_layout(uint32_t layout);
 
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.
  *
@@ -348,7 +336,7 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */
-XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes);
+XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe);
 /* Local. Counts of the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) since the context was
  * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. An AMD GPU may
  * keep in its caches what a running kernel has counted, until the kernel fences, posts to an engine or ends. */
@@ -390,7 +378,7 @@ XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t stor
 
 /* Waits until the host of every PE has called it. Collective. It completes no op of kernels: that is xio_quiet's, or
  * the device's xio_barrier_all. */
-XIO_EXPORT xio_status_t xio_barrier_all(xio_world_t* world);
+XIO_EXPORT xio_status_t xio_host_barrier(xio_world_t* world);
 
 #ifdef __cplusplus
 }

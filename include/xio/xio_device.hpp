@@ -13,7 +13,7 @@
 //   pool.hpp        contexts of one workgroup
 //   team.hpp        teams: numbers of members, sync, barrier
 //   collective.hpp  alltoall(v), (f)collect, broadcast, reduce, reduce_scatter of a team
-//   storage.hpp     read, write, compare, zeroes, flush
+//   storage.hpp     read, write, compare, zeroes, sync
 //   sdma_queue.hpp  copy engine queues without a world (xio/sdma.h)
 //
 // Everything public starts with xio_; names in xio::dev are not for programs, and change between versions.

@@ -54,12 +54,6 @@ constexpr bool has_words_of([[maybe_unused]] std::string_view limits) {
   static_assert(has_words_of<option::kind>(limits), variable ": limits and words differ");
 #include "base/options.def"
 
-#ifdef XIO_ENABLE_MODEL
-constexpr bool k_has_software_devices = true;
-#else
-constexpr bool k_has_software_devices = false;
-#endif
-
 // A row stays here for one version after a variable got another name.
 constexpr std::span<const renamed_variable> k_renamed;
 
@@ -222,10 +216,6 @@ options options::from_environment(const std::vector<setting>& given) {
   check_given(given);
   for (const std::string& name : unknown_variables()) refuse_renamed(name);
   options o = read([&](const option_row& row, auto& out) { assign_value(row, given, out); });
-  if (!k_has_software_devices && o.backend == option::backend::model)
-    fail(XIO_ERR_UNSUPPORTED,
-         "XIO_BACKEND=model asks for software devices, which this build lacks; set it to auto or hw, or configure XIO "
-         "without --disable-model");
   log::set_level(o.log_level);
   warn_of_unknown_variables();
   return o;

@@ -113,7 +113,7 @@ struct options : bootstrap_options,
   static options defaults();
 };
 
-// For whom an option is. In the order in which documents show them.
+// The readers that an option is for, in the order in which documents show them.
 enum class option_group { user, transport, test };
 
 // One row of the table, for printing.

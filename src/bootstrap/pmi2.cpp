@@ -258,7 +258,7 @@ xio_unique_id_t exchange_id(pmi2_client& launcher, int world) {
   if (failed) throw error(*failed);
   if (launcher.rank() == 0) return id;
   const std::string text = launcher.get(key);
-  if (text == k_no_id) fail(XIO_ERR_PEER, "rank 0 could not listen for the others, and says why itself; mend that");
+  if (text == k_no_id) fail(XIO_ERR_PEER, "rank 0 could not listen for the others, and says why itself; cure that");
   if (!read_hex(text, id))
     fail(XIO_ERR_PEER, "the launcher's key-value space holds '{}' under {} instead of a unique id; {}",
          text.substr(0, 40), key, k_cure);

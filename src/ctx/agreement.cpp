@@ -27,7 +27,7 @@ const char* name_of(std::uint32_t what) {
   switch (static_cast<call>(what)) {
     case call::init: return "xio_init";
     case call::finalize: return "xio_finalize";
-    case call::barrier: return "xio_barrier_all";
+    case call::barrier: return "xio_host_barrier";
     case call::malloc: return "xio_malloc (or calloc, align)";
     case call::free: return "xio_free";
     case call::ctx_create: return "xio_ctx_create";

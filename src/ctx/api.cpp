@@ -18,6 +18,7 @@
 #include "ctx/entry.hpp"
 #include "ctx/program.hpp"
 #include "ctx/world.hpp"
+#include "xio/internal.h"
 #include "xio/memory.h"
 
 namespace {
@@ -92,9 +93,9 @@ xio::world& xio::checked(xio_world_t* w, const char* function) {
 
 extern "C" {
 
-void xio_program_has(uint32_t engines, uint32_t families) { xio::program::add_file(engines, families); }
+void xio_internal_program_has(uint32_t engines, uint32_t families) { xio::program::add_file(engines, families); }
 
-void xio_program_layout(uint32_t layout) { xio::program::add_layout(layout); }
+void xio_internal_program_layout(uint32_t layout) { xio::program::add_layout(layout); }
 
 void xio_version(int* major, int* minor, int* patch) {
   int parts[3] = {};
@@ -153,7 +154,7 @@ xio_status_t xio_abort(xio_world_t* world, int code, const char* text) {
 int xio_my_pe(const xio_world_t* world) { return is_live(world) ? world->impl.members().me() : -1; }
 int xio_n_pes(const xio_world_t* world) { return is_live(world) ? world->impl.members().size() : -1; }
 
-xio_status_t xio_barrier_all(xio_world_t* world) {
+xio_status_t xio_host_barrier(xio_world_t* world) {
   return in_world(world, __func__, [&](xio::world& w) { w.members().barrier(); });
 }
 
@@ -223,7 +224,7 @@ xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx) {
   return in_world(world, __func__, [&](xio::world& w) { w.contexts().recover(ctx); });
 }
 
-const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, int pe, size_t bytes) {
+const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
   const char* name = nullptr;
   in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.contexts().route_of(ctx, pe, bytes)); });
   return name;

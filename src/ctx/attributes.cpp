@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bootstrap/unique_id.hpp"
+#include "transport/software.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/wire/inbox.hpp"
 
@@ -79,6 +80,7 @@ std::uint32_t power_of_two(const char* what, std::uint64_t value, std::uint64_t 
 options init_options(const xio_init_attr_t* attr) {
   const xio_init_attr_t a = read_attr(attr, "xio_init_attr_t");
   options o = options::from_environment(settings_of(a));
+  software::check_backend(o.backend);
   override_bootstrap(a, o);
   if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_init_attr_t.reserved is {}; set it to 0", a.reserved);
   if (a.tcp_size < 0 || (a.tcp_size > 0 && (a.tcp_rank < 0 || a.tcp_rank >= a.tcp_size)))

@@ -51,11 +51,11 @@ std::string name_of(std::uint32_t number) {
     case kind::storage_write: return "xio_write";
     case kind::storage_compare: return "xio_compare";
     case kind::storage_write_zeroes: return "xio_write_zeroes";
-    case kind::storage_flush: return "xio_storage_flush";
+    case kind::storage_sync: return "xio_storage_sync";
     case kind::fence_pe: return "xio_fence_pe";
     case kind::quiet_pe: return "xio_quiet_pe";
-    case kind::wg_ctx_create: return "xio_wg_ctx_create";
-    case kind::wg_ctx_destroy: return "xio_wg_ctx_destroy";
+    case kind::ctx_create_wg: return "xio_ctx_create_wg";
+    case kind::ctx_destroy_wg: return "xio_ctx_destroy_wg";
     case kind::test_until: return "xio_test_until";
     case kind::wait_until: return "xio_wait_until";
     case kind::wait_until_all: return "xio_wait_until_all";

@@ -16,7 +16,7 @@ namespace xio {
 
 // Made in three steps, because queue pairs are exchanged in the middle: prepare (local), connect (collective),
 // publish (local). After a failure it is stopped, and made anew in the same places by begin_again (local) in the place
-// of prepare. Lane 0 is the ctx itself, lanes 1.. are its pool for xio_wg_ctx_create.
+// of prepare. Lane 0 is the ctx itself, lanes 1.. are its pool for xio_ctx_create_wg.
 class context {
  public:
   // Everything given must outlive the context.

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "transport/rdma/vendor_text.hpp"
 #include "xio/device/impl/layout.hpp"
+#include "xio/internal.h"
 #include "xio/xio.h"
 
 namespace xio::program {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of this program were compiled with (xio_program_has), and refusing worlds that need more. A kernel
+// What the kernels of this program were compiled with (xio/internal.h), and refusing worlds that need more. A kernel
 // cannot refuse what it lacks: it would take a ring of one family for one of another.
 #pragma once
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "gpu/memory.hpp"
+#include "transport/software.hpp"
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio {
@@ -25,6 +26,7 @@ std::uint32_t next_link_number() {
 
 options link_options(const xio_sdma_link_attr_t& a) {
   options o = options::from_environment();
+  software::check_backend(o.backend);
   o.tcp_key = secret_text();
   if (a.reserved != 0) fail(XIO_ERR_CONFIG, "xio_sdma_link_attr_t.reserved is {}; set it to 0", a.reserved);
   if (a.timeout_ms != 0) o.timeout_ms = a.timeout_ms == UINT32_MAX ? 0 : a.timeout_ms;
@@ -98,11 +100,12 @@ xio_sdma_queue_t sdma_link::create_queue(const xio_sdma_queue_attr_t* attr) {
   if (!std::has_single_bit(bytes) || bytes < k_least_ring || bytes > k_most_ring)
     fail(XIO_ERR_CONFIG, "xio_sdma_queue_attr_t.ring_bytes is {}; use a power of two from {} to {}", bytes,
          k_least_ring, k_most_ring);
-  if (a.alone > 1) fail(XIO_ERR_CONFIG, "xio_sdma_queue_attr_t.alone is {}; use 0 or 1", a.alone);
+  if (a.single_thread > 1)
+    fail(XIO_ERR_CONFIG, "xio_sdma_queue_attr_t.single_thread is {}; use 0 or 1", a.single_thread);
   // Only creating and destroying change it, and they come from one thread at a time.
   const std::uint32_t which = static_cast<std::uint32_t>(queues_.live().size());
   auto made = std::make_unique<bare_queue>(
-      *engine_, sdma::queue_request{bytes / dev::k_sdma_slot_bytes, 0, peer_, which, a.alone != 0},
+      *engine_, sdma::queue_request{bytes / dev::k_sdma_slot_bytes, 0, peer_, which, a.single_thread != 0},
       world_.as<dev::world_view>());
   void* view = made->view();
   const std::lock_guard hold(queues_lock_);

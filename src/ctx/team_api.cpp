@@ -47,10 +47,10 @@ xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team) {
   return make_team(world, __func__, team, [](const xio::world& w) { return w.members().machine_mates(); });
 }
 
-xio_status_t xio_team_across(xio_world_t* world, xio_team_t* team) {
+xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
   return in_world(world, __func__, [&](xio::world& w) {
     const std::vector<int> pes = w.members().across_machines();
-    make_team(w, "xio_team_across", team, [&](const xio::world&) { return pes; });
+    make_team(w, "xio_team_same_local_rank", team, [&](const xio::world&) { return pes; });
   });
 }
 
@@ -74,7 +74,7 @@ xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width,
   });
 }
 
-int xio_team_translate(xio_world_t* world, xio_team_t from, int pe, xio_team_t to) {
+int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe) {
   int found = -1;
   in_world(world, __func__, [&](xio::world& w) {
     const auto members = w.teams().members_of(from), others = w.teams().members_of(to);

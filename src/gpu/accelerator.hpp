@@ -59,8 +59,8 @@ class on_device {
   int before_ = 0;
 };
 
-// For what the runtime frees behind all kernels. The device is waited for before, for not every call that frees waits,
-// and CUDA keeps every other call of the process out while it frees, and lets them in while it waits for the device.
+// Calls that free something behind all kernels. They wait for the device first: not every call that frees waits, and
+// CUDA lets other calls of the process in while one waits for the device, but not while one frees.
 template <class Call>
 void free_after_kernels(Call&& call) {
   after_kernels([call = std::forward<Call>(call)]() mutable {

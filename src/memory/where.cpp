@@ -116,8 +116,8 @@ xio_mem_place_t where(const void* address) {
   if (ours) {
     out.kind = ours->kind;
     const std::string why = not_as_asked(*ours, e);
-    out.as_asked = why.empty();
-    put_text(out.why, why);
+    out.placed_as_requested = why.empty();
+    put_text(out.reason, why);
   }
   return out;
 }

@@ -32,6 +32,8 @@ std::string bus_id_of([[maybe_unused]] const hipDeviceProp_t& p) {
 
 }  // namespace
 
+const char* gpu_targets() { return XIO_GPU_TARGETS; }
+
 const char* list_gpus(std::vector<gpu_facts>& out) {
   int count = 0;
   if (const char* wrong = error_text(hipGetDeviceCount(&count))) return wrong;

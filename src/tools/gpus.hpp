@@ -15,6 +15,9 @@ struct gpu_facts {
   std::size_t shared_bytes = 0;  // of a workgroup
 };
 
+// The GPUs that this program's kernels were compiled for: "gfx90a gfx942".
+const char* gpu_targets();
+
 // Returns null, or a text that says what went wrong.
 const char* list_gpus(std::vector<gpu_facts>& out);
 

@@ -16,6 +16,7 @@
 #include "tools/standard_streams.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"
+#include "transport/software.hpp"
 
 namespace {
 
@@ -30,6 +31,7 @@ void append(std::vector<section>& to, std::vector<section> more) {
 
 std::vector<section> overview(const settings& s) {
   const auto o = xio::options::from_environment();
+  xio::software::check_backend(o.backend);
   bool gpu_ready = false;
   std::vector<section> sections{xio::info::platform_section(&gpu_ready)};
   if (gpu_ready) append(sections, xio::info::gpu_sections());

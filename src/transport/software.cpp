@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: MIT
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "transport/software.hpp"
-
-#if XIO_ENABLE_MODEL
 
 #include "model/fault_text.hpp"
 #include "model/nic/families.hpp"
@@ -133,13 +128,3 @@ constexpr devices k_devices{find_nic, plan_nic_faults, make_copy_engine, copy_en
 const devices* built_in() { return &k_devices; }
 
 }  // namespace xio::software
-
-#else
-
-namespace xio::software {
-
-const devices* built_in() { return nullptr; }
-
-}  // namespace xio::software
-
-#endif

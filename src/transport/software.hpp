@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "base/error.hpp"
+#include "base/option_words.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
 #include "proxy/family.hpp"
@@ -55,7 +57,15 @@ struct devices {
                                                    void* registers);
 };
 
-// Null in a build without software devices (--disable-model).
+// Null in a library without software devices (--disable-model).
 const devices* built_in();
+
+// Refuses XIO_BACKEND=model where there are none.
+inline void check_backend(option::backend asked) {
+  if (asked == option::backend::model && built_in() == nullptr)
+    fail(XIO_ERR_UNSUPPORTED,
+         "XIO_BACKEND=model asks for software devices, which this build lacks; set it to auto or hw, or configure XIO "
+         "without --disable-model");
+}
 
 }  // namespace xio::software

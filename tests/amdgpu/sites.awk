@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# docs/amdgpu-sites.md from tests/amdgpu/sites.rules and the results of tests/amdgpu/sites:
+# sites.md of the build folder, from tests/amdgpu/sites.rules and the results of tests/amdgpu/sites:
 # PROGRAM ROUTE MNEMONIC LINE SITES VERDICT WHY MACHINE-CODE SEED.
 function text_of(where,  part, n, path, text) {
   split(where, part, ":")
@@ -119,7 +119,7 @@ END {
     if (seed in seeds) all_seeds = with(all_seeds, seeds[seed] " by seed " seed)
   print "# Which ordering instructions the tests notice\n"
   print "Every wait, cache write-back, invalidate and `glc` that the compiler made of a source line is ignored, one line in a run, on the software AMD GPU with"
-  print "late memory ([amdgpu.md](amdgpu.md)). A line is *noticed* if a program then fails, by a check, without end, or because the interpreter stops a kernel"
+  print "late memory (docs/amdgpu.md). A line is *noticed* if a program then fails, by a check, without end, or because the interpreter stops a kernel"
   print "that uses a register before its load is there. Each line that no program notices has a rule by which it is not needed there, R1 and so on below" (missing ? ", or its test is missing: M" : "") ".\n"
   print "| | of XIO's headers | of the tests |\n| --- | --- | --- |"
   print "| source lines with ordering instructions | " all_lines[1] " | " all_lines[0] + 0 " |"

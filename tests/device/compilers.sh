@@ -11,6 +11,10 @@ tried=0
 for compiler in g++ clang++; do
   if ! command -v $compiler >/dev/null; then continue; fi
   $compiler -x c++ -std=c++20 -Wall -Wextra -Werror -DXIO_PLATFORM_HOST=1 "${include[@]}" -fsyntax-only "${sources[@]}"
+  if said=$($compiler -x c++ -std=c++17 -DXIO_PLATFORM_HOST=1 "${include[@]}" -fsyntax-only "${sources[0]}" 2>&1) ||
+    ! grep -m 1 'error:' <<<"$said" | grep -q 'need C++20'; then
+    echo "$compiler: C++17 is not refused at once: $said" && exit 1
+  fi
   echo "$compiler: host"
   tried=$((tried + 1))
 done

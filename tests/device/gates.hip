@@ -69,7 +69,7 @@ __global__ void gate_iget(xio_ctx_t c, float* to, const float* from, size_t n, i
 }
 __global__ void gate_put_imm(xio_ctx_t c, void* to, const void* from, size_t n, uint32_t* seen, int pe) {
   xio_put_imm(c, to, from, n, 1, pe);
-  xio_imm_wait(c, pe, seen);
+  xio_imm_wait(c, seen, pe);
 }
 __global__ void gate_packet(xio_ctx_t c, uint64_t* to, uint32_t* from, size_t n, int pe) {
   xio_put_packet(c, to, from, n, 1, pe);
@@ -79,7 +79,47 @@ __global__ void gate_put_counter(xio_ctx_t c, void* to, const void* from, size_t
   xio_put_counter(c, to, from, n, counter, pe);
 }
 __global__ void gate_sdma_put_signal(xio_sdma_queue_t q, void* to, const void* from, size_t n, uint64_t* word) {
-  xio_sdma_flush(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
+  xio_sdma_wait(q, xio_sdma_put_signal(q, to, from, n, word, 1, XIO_SIGNAL_ADD));
 }
 
 }  // extern "C"
+
+// --- Arguments in each other's place: such calls do not compile -----------------------------------------------------
+
+template <class... A>
+concept puts_signal = requires(A... a) {
+  xio_put_signal(xio_ctx_t{}, nullptr, nullptr, 8, a...);
+};
+template <class... A>
+concept signals = requires(A... a) {
+  xio_signal_op(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept signals_by_queue = requires(A... a) {
+  xio_sdma_signal(xio_sdma_queue_t{}, a...);
+};
+template <class... A>
+concept waits = requires(A... a) {
+  xio_wait_until(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept waits_for_any = requires(A... a) {
+  xio_wait_until_any(xio_ctx_t{}, a...);
+};
+template <class... A>
+concept waits_for_signal = requires(A... a) {
+  xio_signal_wait_until(xio_ctx_t{}, a...);
+};
+
+using op = xio_signal_op_t;
+using cmp = xio_cmp_t;
+static_assert(puts_signal<u64*, u64, op, int>);
+static_assert(!puts_signal<u64*, u64, int, op> && !puts_signal<u64*, op, u64, int> &&
+              !puts_signal<u64*, u64, cmp, int>);
+static_assert(signals<u64*, u64, op, int>);
+static_assert(!signals<u64*, u64, int, op> && !signals<u64*, op, u64, int> && !signals<u64*, u64, int, int>);
+static_assert(signals_by_queue<u64*, u64, op> && !signals_by_queue<u64*, op, u64>);
+static_assert(waits<int*, cmp, int> && !waits<int*, int, cmp> && !waits<int*, op, int>);
+static_assert(waits_for_any<int*, size_t, int*, cmp, int, size_t*>);
+static_assert(!waits_for_any<int*, size_t, int*, int, cmp, size_t*>);
+static_assert(waits_for_signal<u64*, cmp, u64> && !waits_for_signal<u64*, u64, cmp>);

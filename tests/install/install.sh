@@ -52,11 +52,11 @@ echo "pkg-config: ${#examples[@]} examples built"
 # shellcheck disable=SC2046
 device_compile $(pkg_config --define-variable=engines=direct+rdma --define-variable=families=mlx5 --variable=device_flags) \
   $(pkg_config --cflags) -O0 -Wall -Wextra -Werror -c "$srcdir/tests/install/hello.hip" -o "$root/fewer.o"
-if ! nm "$root/fewer.o" | grep -q xio_program_has; then
+if ! nm "$root/fewer.o" | grep -q xio_internal_program_has; then
   echo "FAIL pkg-config's engines and families do not reach the kernels"
   exit 1
 fi
-if nm "$root/hello.o" | grep -q xio_program_has; then
+if nm "$root/hello.o" | grep -q xio_internal_program_has; then
   echo "FAIL a program with all engines tells of it"
   exit 1
 fi

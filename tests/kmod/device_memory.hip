@@ -74,7 +74,7 @@ __global__ void write_all(job j) {
        [&](uint64_t at, uint64_t n) { xio_write_nbi(j.ctx, j.buffer + at, j.storage, j.first + at, n); });
   blame(j, xio_quiet(j.ctx) != XIO_OK);
 }
-__global__ void flush(job j) { blame(j, xio_storage_flush(j.ctx, j.storage) != XIO_OK); }
+__global__ void flush(job j) { blame(j, xio_storage_sync(j.ctx, j.storage) != XIO_OK); }
 __global__ void verify(job j) {
   each(j.bytes, 8, [&](uint64_t at, uint64_t) {
     blame(j, *reinterpret_cast<uint64_t*>(j.buffer + at) != wanted(j, j.first + at));

@@ -151,7 +151,7 @@ TEST_F(nic_lane, signals_come_behind_their_data) {
       ++round;
       std::memset(theirs() + 4096, 0, 100000);
       pattern(mine() + 4096, n, static_cast<unsigned>(round));
-      const int op = round % 2 != 0 ? XIO_SIGNAL_SET : XIO_SIGNAL_ADD;
+      const xio_signal_op_t op = round % 2 != 0 ? XIO_SIGNAL_SET : XIO_SIGNAL_ADD;
       ASSERT_EQ(
           rdma::put_signal(c(), 1, {4096, mine() + 4096, n}, {2048, op == XIO_SIGNAL_SET ? round : 1, op}, &request),
           XIO_OK);

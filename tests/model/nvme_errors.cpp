@@ -107,8 +107,8 @@ TEST(nvme_errors, every_ctx_hears_of_errors) {
   // A flush tells its own ctx.
   r.device().inject({.first_lba = 9, .last_lba = 9});
   (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
   EXPECT_EQ(r.quiet(), XIO_OK);
   EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
   // Errors from before a ctx came are not its own.
@@ -121,9 +121,9 @@ TEST(nvme_errors, a_flush_that_fails_says_so) {
   stamped_file f;
   rig r(f.path, {});
   r.device().inject({.opcode = 0x00, .status = wire::nvme::k_internal_error});
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STORAGE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
   EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
 }
 
 TEST(nvme_errors, a_command_that_never_completes_ends_in_time) {
@@ -163,7 +163,7 @@ TEST(nvme_errors, wrong_arguments_are_refused) {
   EXPECT_EQ(xio_read(r.ctx(), h, {nullptr, 0}, 0, 512), XIO_ERR_STATE);
   r.close();
   EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STATE);
 }
 
 // A refusal by the operating system is a media error at the caller.

@@ -159,19 +159,19 @@ __global__ void late(args a, xio_req_t* requests, op* ops) {
     requests[i] = begin(a, o, a.heap);
     if (i < a.rounds / 2 || i % 64 == 0) judge(a, o, requests[i], a.heap, true);
     // The buffer is nobody's before the next op.
-    if (i >= a.rounds / 2) (void)xio_storage_flush(a.ctx, a.storage);
+    if (i >= a.rounds / 2) (void)xio_storage_sync(a.ctx, a.storage);
   }
   for (u32 i = 0; i < a.rounds; ++i) judge(a, ops[i], requests[i], a.heap, i % 2 == 0);
 }
 
 __global__ void flushes(args a) {
-  for (u32 i = 0; i < a.rounds; ++i) add(&a.out->false_ok, xio_storage_flush(a.ctx, a.storage) != XIO_ERR_STORAGE);
+  for (u32 i = 0; i < a.rounds; ++i) add(&a.out->false_ok, xio_storage_sync(a.ctx, a.storage) != XIO_ERR_STORAGE);
 }
 
 __global__ void quiet(args a, int* statuses) {
   statuses[0] = xio_quiet(a.ctx);
   statuses[1] = xio_quiet(a.ctx);
-  statuses[2] = xio_storage_flush(a.ctx, a.storage);
+  statuses[2] = xio_storage_sync(a.ctx, a.storage);
 }
 
 // Writes one block, which fails or not, and leaves its request unasked.

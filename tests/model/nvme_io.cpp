@@ -55,7 +55,7 @@ TEST(nvme_io, writes_reach_the_file_and_nothing_else) {
       ASSERT_EQ(xio_write(r.ctx(), r.heap() + 12, r.storage(), at, bytes), XIO_OK);
       at += bytes;
     }
-    ASSERT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    ASSERT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
     const auto data = f.read();
     ASSERT_EQ(data.size(), total);
     EXPECT_TRUE(stamped(data.data() + 512, 512, at - 512));
@@ -97,7 +97,7 @@ TEST(nvme_io, closing_cuts_nothing_that_another_drive_wrote) {
     rig b(f.path, {.bytes = 2 << 20});
     stamp(b.heap(), at, 512);
     ASSERT_EQ(xio_write(b.ctx(), b.heap(), b.storage(), at, 512), XIO_OK);
-    ASSERT_EQ(xio_storage_flush(b.ctx(), b.storage()), XIO_OK);
+    ASSERT_EQ(xio_storage_sync(b.ctx(), b.storage()), XIO_OK);
     a.close();
     EXPECT_EQ(f.size(), 2u << 20) << bytes;
     std::memset(b.heap(), 0, 512);
@@ -116,7 +116,7 @@ TEST(nvme_io, a_block_device_has_whole_blocks) {
     EXPECT_EQ(r.world().storages[0].bytes, 125u * 4096);
     stamp(r.heap(), 124 * 4096, 4096);
     EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 124 * 4096, 4096), XIO_OK);
-    EXPECT_EQ(xio_storage_flush(r.ctx(), r.storage()), XIO_OK);
+    EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
     EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 125 * 4096, 4096), XIO_ERR_ARG);
   }
   try {
@@ -285,7 +285,7 @@ TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
   dev::ring_state& state = *r.ring().state;
   state.issued = state.published = state.completed = 0;
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), closed, 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(xio_storage_flush(r.ctx(), closed), XIO_ERR_STATE);
+  EXPECT_EQ(xio_storage_sync(r.ctx(), closed), XIO_ERR_STATE);
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), {closed.view, 0}, 0, 512), XIO_ERR_STATE);
   EXPECT_EQ(r.test(old), XIO_ERR_ARG);
   EXPECT_EQ(r.wait(old), XIO_ERR_ARG);

@@ -74,7 +74,7 @@ __global__ void together(args a) {
   const xio_req_t r = xio_read_nbi_wave(a.ctx, copy, a.storage, mine + wave, 64 * k_block);
   if (finish(a, r) != XIO_OK || !stamped(copy, mine + wave, 64 * k_block, 77))
     dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
-  if (xio_storage_flush_wg(a.ctx, a.storage) != XIO_OK)
+  if (xio_storage_sync_wg(a.ctx, a.storage) != XIO_OK)
     dev::fetch_add<dev::scope::agent, dev::order::relaxed>(a.wrong, 1);
 }
 

@@ -65,8 +65,8 @@ __global__ void post_all(xio_sdma_queue_t q, areas a, int* bad) {
       xio_sdma_put_signal_counter(q, dst, src, length_of(lane), a.signal, 1, XIO_SIGNAL_ADD, a.counter);
   const xio_req_t two = xio_sdma_put_2d(q, dst + 200, 7, src + 200, 6, 5, 8);
   const xio_req_t three = xio_sdma_signal(q, a.signal + 1, 2, XIO_SIGNAL_ADD);
-  if ((s = xio_sdma_flush(q, one)) != XIO_OK || (s = xio_sdma_flush(q, two)) != XIO_OK) atomicCAS(bad, 0, s);
-  if ((s = xio_sdma_flush(q, three)) != XIO_OK || (s = xio_sdma_test(q, three)) != XIO_OK) atomicCAS(bad, 0, s);
+  if ((s = xio_sdma_wait(q, one)) != XIO_OK || (s = xio_sdma_wait(q, two)) != XIO_OK) atomicCAS(bad, 0, s);
+  if ((s = xio_sdma_wait(q, three)) != XIO_OK || (s = xio_sdma_test(q, three)) != XIO_OK) atomicCAS(bad, 0, s);
   if ((s = xio_sdma_wait_signal(q, a.signal, k_lanes)) != XIO_OK) atomicCAS(bad, 0, s);
   if ((s = xio_sdma_wait_counter(q, a.counter, k_lanes)) != XIO_OK) atomicCAS(bad, 0, s);
   if ((s = xio_sdma_quiet(q)) != XIO_OK) atomicCAS(bad, 0, s);
@@ -90,28 +90,28 @@ __global__ void wrong_calls(xio_sdma_queue_t q, areas a, int* statuses) {
   const xio_sdma_queue_t none{nullptr, 0};
   unsigned char* dst = a.dst;
   int i = 0;
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, nullptr, a.src, 8));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, nullptr, 8));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst + 4, dst, 8));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, nullptr, 1, XIO_SIGNAL_ADD));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, reinterpret_cast<uint64_t*>(dst + 4), 1, XIO_SIGNAL_ADD));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_signal(q, a.signal, 1, 7));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_counter(q, dst, a.src, 8, reinterpret_cast<uint64_t*>(dst + 1)));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 4, a.src, 8, 5, 2));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 8, a.src, 8, 5, ~size_t{0}));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put(q, nullptr, a.src, 8));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put(q, dst, nullptr, 8));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put(q, dst + 4, dst, 8));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, nullptr, 1, XIO_SIGNAL_ADD));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, reinterpret_cast<uint64_t*>(dst + 4), 1, XIO_SIGNAL_ADD));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_signal(q, a.signal, 1, xio_signal_op_t(7)));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put_counter(q, dst, a.src, 8, reinterpret_cast<uint64_t*>(dst + 1)));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put_2d(q, dst, 4, a.src, 8, 5, 2));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put_2d(q, dst, 8, a.src, 8, 5, ~size_t{0}));
   statuses[i++] = xio_sdma_wait_signal(q, nullptr, 1);
-  statuses[i++] = xio_sdma_flush(none, xio_sdma_put(none, dst, a.src, 8));
+  statuses[i++] = xio_sdma_wait(none, xio_sdma_put(none, dst, a.src, 8));
   statuses[i++] = xio_sdma_quiet(none);
   // Nothing of it was posted, and the queue goes on.
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put(q, dst, a.src, 0));
-  statuses[i++] = xio_sdma_flush(q, xio_sdma_put_2d(q, dst, 0, a.src, 0, 0, 5));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put(q, dst, a.src, 0));
+  statuses[i++] = xio_sdma_wait(q, xio_sdma_put_2d(q, dst, 0, a.src, 0, 0, 5));
   statuses[i++] = xio_sdma_quiet(q);
   // The counter never comes: the link's timeout.
   statuses[i++] = xio_sdma_wait_counter(q, a.counter, ~uint64_t{0});
 }
 
 __global__ void put_once(xio_sdma_queue_t q, void* dst, const void* src, size_t bytes, int* status) {
-  *status = xio_sdma_flush(q, xio_sdma_put(q, dst, src, bytes));
+  *status = xio_sdma_wait(q, xio_sdma_put(q, dst, src, bytes));
 }
 
 // As XIO_HEAP_KIND says it to worlds: in host memory the engine changes words without a kernel of its own.
@@ -191,14 +191,14 @@ struct bench {
 
 void kernels_post(bench& b) {
   for (const uint32_t ring : {256u, 0u, 1u << 16}) {
-    for (const uint32_t alone : {0u, 1u}) {
+    for (const uint32_t single : {0u, 1u}) {
       b.clear();
       xio_sdma_queue_attr_t attr = XIO_SDMA_QUEUE_ATTR_INIT;
       attr.ring_bytes = ring;
-      attr.alone = alone;
+      attr.single_thread = single;
       xio_sdma_queue_t q{};
       EXPECT(xio_sdma_queue_create(b.link, &attr, &q) == XIO_OK);
-      if (alone != 0)
+      if (single != 0)
         hipLaunchKernelGGL(post_alone, dim3(1), dim3(1), 0, nullptr, q, b.a, b.statuses);
       else
         hipLaunchKernelGGL(post_all, dim3(k_blocks), dim3(k_threads), 0, nullptr, q, b.a, b.statuses);
@@ -339,8 +339,8 @@ void links_refuse(bench& b) {
     REFUSED(xio_sdma_queue_create(b.link, &how, &q), XIO_ERR_CONFIG, "power of two from 256");
   }
   how = XIO_SDMA_QUEUE_ATTR_INIT;
-  how.alone = 2;
-  REFUSED(xio_sdma_queue_create(b.link, &how, &q), XIO_ERR_CONFIG, "alone");
+  how.single_thread = 2;
+  REFUSED(xio_sdma_queue_create(b.link, &how, &q), XIO_ERR_CONFIG, "single_thread");
   REFUSED(xio_sdma_queue_create(b.link, nullptr, nullptr), XIO_ERR_ARG, "queue is null");
   REFUSED(xio_sdma_queue_create(nullptr, nullptr, &q), XIO_ERR_ARG, "link is null");
   REFUSED(xio_sdma_queue_destroy(b.link, q), XIO_ERR_ARG, "empty");

@@ -62,7 +62,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   // 16: requests of refused ops
   request(xio_put_nbi(ctx, p.sym, p.local, 8, p.n), XIO_ERR_PE);
   request(xio_get_nbi(ctx, p.local, p.foreign, 8, 0), XIO_ERR_NOT_SYMMETRIC);
-  request(xio_put_signal_nbi(ctx, p.sym, p.local, 8, p.word, 1, 7, 0), XIO_ERR_ARG);
+  request(xio_put_signal_nbi(ctx, p.sym, p.local, 8, p.word, 1, xio_signal_op_t(7), 0), XIO_ERR_ARG);
   // 19: what is no request
   same(xio_wait(ctx, xio_req_t{0x7000} << 48), XIO_ERR_ARG);
   same(xio_test(ctx, (xio_req_t{0x8001} << 48) + 5), XIO_ERR_ARG);
@@ -73,7 +73,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   xio_g(ctx, p.word, p.n - 1);
   same(xio_quiet(ctx), XIO_OK);
   // 25: signals
-  mistake(xio_signal_op(ctx, p.word, 1, 2, 0), XIO_ERR_ARG);
+  mistake(xio_signal_op(ctx, p.word, 1, xio_signal_op_t(2), 0), XIO_ERR_ARG);
   mistake(xio_signal_op(ctx, odd, 1, XIO_SIGNAL_ADD, 0), XIO_ERR_ARG);
   mistake(xio_put_signal(ctx, p.sym, p.local, 8, odd, 1, XIO_SIGNAL_SET, 0), XIO_ERR_ARG);
   // 28: scalars and atomics
@@ -115,7 +115,7 @@ __global__ void mistakes(xio_ctx_t ctx, place p, int* bad) {
   for (const xio_req_t made_up : {~xio_req_t{0}, xio_req_t{0xffff} << 48, (xio_req_t{0xffff} << 48) + 17}) {
     same(xio_wait(ctx, made_up), XIO_ERR_ARG);
     same(xio_test(ctx, made_up), XIO_ERR_ARG);
-    same(xio_flush(ctx, made_up), XIO_ERR_ARG);
+    same(xio_wait_source(ctx, made_up), XIO_ERR_ARG);
   }
   // 59: with one that there is
   same(xio_wait(ctx, (xio_req_t{0xffff} << 48) + 16), XIO_ERR_INTERNAL);
@@ -158,7 +158,7 @@ __global__ void mistakes_together(xio_ctx_t ctx, place p, int* bad) {
   if (xio_put_wg(ctx, p.foreign, p.local, 8, 0) != XIO_ERR_NOT_SYMMETRIC) *bad = 1;
   if (xio_get_wave(ctx, p.local, p.sym, 8, p.n) != XIO_ERR_PE) *bad = 2;
   if (xio_wait(ctx, xio_put_nbi_wg(ctx, nullptr, p.local, 8, 0)) != XIO_ERR_ARG) *bad = 3;
-  if (xio_put_signal_wg(ctx, p.sym, p.local, 8, p.word, 1, 9, 0) != XIO_ERR_ARG) *bad = 4;
+  if (xio_put_signal_wg(ctx, p.sym, p.local, 8, p.word, 1, xio_signal_op_t(9), 0) != XIO_ERR_ARG) *bad = 4;
   if (xio_quiet_wg(ctx) == XIO_OK) *bad = 5;
   if (xio_quiet_wg(ctx) != XIO_OK) *bad = 6;
 }

@@ -210,35 +210,35 @@ struct layout {
   size_t unit;
   int n;
   __device__ size_t bytes(int from, int to) const { return static_cast<size_t>((from * 2 + to) % 4) * unit; }
-  __device__ size_t dst_place(int from) const { return static_cast<size_t>(n - 1 - from) * (3 * unit + 7); }
-  __device__ size_t src_place(int to) const { return static_cast<size_t>(to) * (3 * unit + 7); }
+  __device__ size_t dst_offset(int from) const { return static_cast<size_t>(n - 1 - from) * (3 * unit + 7); }
+  __device__ size_t src_offset(int to) const { return static_cast<size_t>(to) * (3 * unit + 7); }
 };
 
 template <bool Wave>
 __global__ void varied(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src, size_t* numbers, layout l,
                        int* bad) {
   const int me = xio_team_my_pe(t), n = l.n;
-  size_t *dst_places = numbers, *dst_bytes = numbers + n, *src_places = dst_bytes + n, *src_bytes = src_places + n;
+  size_t *dst_offsets = numbers, *dst_bytes = numbers + n, *src_offsets = dst_bytes + n, *src_bytes = src_offsets + n;
   for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x)) {
-    dst_places[m] = l.dst_place(m), dst_bytes[m] = l.bytes(m, me);
-    src_places[m] = l.src_place(m), src_bytes[m] = l.bytes(me, m);
-    for (size_t i = 0; i < src_bytes[m]; ++i) src[src_places[m] + i] = byte_of(me, m, i, 0);
+    dst_offsets[m] = l.dst_offset(m), dst_bytes[m] = l.bytes(m, me);
+    src_offsets[m] = l.src_offset(m), src_bytes[m] = l.bytes(me, m);
+    for (size_t i = 0; i < src_bytes[m]; ++i) src[src_offsets[m] + i] = byte_of(me, m, i, 0);
   }
   __syncthreads();
-  const xio_status_t s = Wave ? xio_alltoallv_wave(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes)
-                              : xio_alltoallv_wg(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes);
+  const xio_status_t s = Wave ? xio_alltoallv_wave(ctx, t, dst, dst_offsets, dst_bytes, src, src_offsets, src_bytes)
+                              : xio_alltoallv_wg(ctx, t, dst, dst_offsets, dst_bytes, src, src_offsets, src_bytes);
   if (s != XIO_OK) *bad = 1;
   for (int m = static_cast<int>(threadIdx.x); m < n; m += static_cast<int>(blockDim.x)) {
     for (size_t i = 0; i < 3 * l.unit + 7; ++i) {
       const unsigned char wanted = i < dst_bytes[m] ? byte_of(m, me, i, 0) : 0xee;
-      if (dst[dst_places[m] + i] != wanted) *bad = 2;
+      if (dst[dst_offsets[m] + i] != wanted) *bad = 2;
     }
   }
   // One PE's sizes are others than the others expect.
   __syncthreads();
   if (n > 1 && me == 0 && threadIdx.x == 0) src_bytes[1] += 1;
   __syncthreads();
-  const xio_status_t wrong = xio_alltoallv_wg(ctx, t, dst, dst_places, dst_bytes, src, src_places, src_bytes);
+  const xio_status_t wrong = xio_alltoallv_wg(ctx, t, dst, dst_offsets, dst_bytes, src, src_offsets, src_bytes);
   if (!Wave && wrong != (n > 1 ? XIO_ERR_ARG : XIO_OK)) *bad = 3;
 }
 

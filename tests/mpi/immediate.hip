@@ -66,7 +66,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
     __syncthreads();
     if (put_imm<S>(ctx, p.in, p.out, bytes, value_of(p.me, round), p.right, nbi) != XIO_OK) *bad = 1;
     if (threadIdx.x == 0) {
-      if (xio_imm_wait(ctx, p.left, got) != XIO_OK) *bad = 2;
+      if (xio_imm_wait(ctx, got, p.left) != XIO_OK) *bad = 2;
       if (*got != value_of(p.left, round)) *bad = 3;
     }
     __syncthreads();
@@ -80,11 +80,11 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
     if (threadIdx.x == 0) {
       if (xio_put_imm(ctx, nullptr, nullptr, 0, round, p.left) != XIO_OK) *bad = 4;
       // With two PEs both neighbours are one, which sends its message first.
-      if (xio_imm_wait(ctx, p.right, got) != XIO_OK || *got != round) *bad = 5;
+      if (xio_imm_wait(ctx, got, p.right) != XIO_OK || *got != round) *bad = 5;
     }
     __syncthreads();
   }
-  if (threadIdx.x == 0 && xio_imm_test(ctx, p.left, got) != XIO_PENDING) *bad = 6;
+  if (threadIdx.x == 0 && xio_imm_test(ctx, got, p.left) != XIO_PENDING) *bad = 6;
   if (xio_quiet(ctx) != XIO_OK) *bad = 7;
 }
 
@@ -125,7 +125,7 @@ __global__ void flood(xio_ctx_t ctx, uint64_t* in, uint64_t* out, uint32_t count
   } else {
     for (uint32_t i = 0; i < count; ++i) {
       for (int k = 0; i < 20 && k < 2000; ++k) xio_pause();
-      if (xio_imm_wait(ctx, left, got) != XIO_OK) *bad = 3;
+      if (xio_imm_wait(ctx, got, left) != XIO_OK) *bad = 3;
       if (*got != i) *bad = 4;
       if (*static_cast<volatile uint64_t*>(in + i) != i + 1) *bad = 5;
     }
@@ -156,14 +156,14 @@ __global__ void crowd(xio_ctx_t ctx, uint32_t* marks, uint32_t senders, int n, b
   const uint32_t me = blockIdx.x % senders * per_block + threadIdx.x;
   if (blockIdx.x < senders) {
     xio_ctx_t own = ctx;
-    if (pool && xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
+    if (pool && xio_ctx_create_wg(ctx, &own) != XIO_OK) *bad = 1;
     for (int pe = 0; pe < n; ++pe)
       if (xio_put_imm(own, nullptr, nullptr, 0, me, pe) != XIO_OK) *bad = 2;
-    if (pool && xio_wg_ctx_destroy(ctx, &own) != XIO_OK) *bad = 3;
+    if (pool && xio_ctx_destroy_wg(ctx, &own) != XIO_OK) *bad = 3;
   } else {
     for (int pe = 0; pe < n; ++pe) {
       uint32_t got = ~0u;
-      if (xio_imm_wait(ctx, pe, &got) != XIO_OK || got >= senders * per_block)
+      if (xio_imm_wait(ctx, &got, pe) != XIO_OK || got >= senders * per_block)
         *bad = 4;
       else
         atomicAdd(marks + static_cast<uint32_t>(pe) * senders * per_block + got, 1u);
@@ -206,17 +206,17 @@ __global__ void mistakes(xio_ctx_t ctx, xio_ctx_t without, unsigned char* sym, u
   mistake(ctx, xio_put_imm(ctx, got, sym, 4, 1, 0), XIO_ERR_NOT_SYMMETRIC);
   mistake(ctx, xio_wait(ctx, xio_put_imm_nbi(ctx, sym, sym + 8, 8, 1, n)), XIO_ERR_PE);
   // 7
-  mistake(ctx, xio_imm_test(ctx, n, got), XIO_ERR_PE);
-  mistake(ctx, xio_imm_wait(ctx, -1, got), XIO_ERR_PE);
-  mistake(ctx, xio_imm_test(ctx, 0, nullptr), XIO_ERR_ARG);
+  mistake(ctx, xio_imm_test(ctx, got, n), XIO_ERR_PE);
+  mistake(ctx, xio_imm_wait(ctx, got, -1), XIO_ERR_PE);
+  mistake(ctx, xio_imm_test(ctx, nullptr, 0), XIO_ERR_ARG);
   mistake(without, xio_put_imm(without, sym, sym + 8, 8, 1, 0), XIO_ERR_UNSUPPORTED);
-  mistake(without, xio_imm_test(without, 0, got), XIO_ERR_UNSUPPORTED);
-  mistake(without, xio_imm_wait(without, 0, got), XIO_ERR_UNSUPPORTED);
+  mistake(without, xio_imm_test(without, got, 0), XIO_ERR_UNSUPPORTED);
+  mistake(without, xio_imm_wait(without, got, 0), XIO_ERR_UNSUPPORTED);
   // 13
   xio_ctx_t none{};
-  if (xio_put_imm(none, sym, sym, 8, 1, 0) != XIO_ERR_STATE || xio_imm_wait(none, 0, got) != XIO_ERR_STATE) *bad = 13;
+  if (xio_put_imm(none, sym, sym, 8, 1, 0) != XIO_ERR_STATE || xio_imm_wait(none, got, 0) != XIO_ERR_STATE) *bad = 13;
   for (int pe = 0; pe < n; ++pe)
-    if (xio_imm_test(ctx, pe, got) != XIO_PENDING) *bad = 14;
+    if (xio_imm_test(ctx, got, pe) != XIO_PENDING) *bad = 14;
 }
 
 void misuse(const rig::team& t, const inboxes& c) {
@@ -252,8 +252,8 @@ __global__ void overfill(xio_ctx_t ctx, int right, xio_status_t wanted, int* bad
 // broken (RDMA).
 __global__ void take_rest(xio_ctx_t ctx, int left, int right, xio_status_t wanted, uint32_t* got, int* bad) {
   for (uint32_t i = 0; i < 2; ++i)
-    if (xio_imm_wait(ctx, left, got) != XIO_OK || *got != i) *bad = 4;
-  if (xio_imm_wait(ctx, right, got) != wanted) *bad = 5;
+    if (xio_imm_wait(ctx, got, left) != XIO_OK || *got != i) *bad = 4;
+  if (xio_imm_wait(ctx, got, right) != wanted) *bad = 5;
 }
 
 void nobody_takes() {

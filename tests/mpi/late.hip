@@ -31,7 +31,7 @@ using clock_type = std::chrono::steady_clock;
 constexpr size_t k_bytes = 256 << 10;
 constexpr uint64_t k_limit_ms = 300;
 constexpr unsigned char k_canary = 0x5c;
-// With what a vote that fails takes, longer than any delay that late.sh asks for.
+// Longer than any delay that late.sh asks for and the time of a vote that fails, together.
 constexpr auto k_watch = std::chrono::milliseconds(2500);
 
 struct results {
@@ -98,7 +98,7 @@ struct pair_of_pes {
     MUST(xio_mem_register(world, plain.data(), plain.size()));
     for (size_t i = 0; i < k_bytes; ++i) theirs[i] = rig::pattern(me, i);
     words[0] = static_cast<uint64_t>(getpid());
-    MUST(xio_barrier_all(world));
+    MUST(xio_host_barrier(world));
     words[2] = 1;
   }
   unsigned char* symmetric(size_t bytes) const {
@@ -229,7 +229,7 @@ void expect_recovery(pair_of_pes& p) {
 void lose_peer(const pair_of_pes& p, const rig::device_array<results>& old, bool cold) {
   const rig::device_array<int> status(1);
   if (!cold && p.me != 1) expect_good_get(p, old);
-  MUST(xio_barrier_all(p.world));
+  MUST(xio_host_barrier(p.world));
   p.words[2] = 2;
   if (p.me == 0) {
     p.stop_peer(2);
@@ -267,7 +267,7 @@ int recover(bool cold) {
     rig::expect(old.get()[0].waited < 0, "the wait for a request of before: %d", old.get()[0].waited);
     rig::expect(old.get()[0].tested < 0, "the test of a request of before: %d", old.get()[0].tested);
   }
-  MUST(xio_barrier_all(p.world));
+  MUST(xio_host_barrier(p.world));
   expect_round_trips(p, r);
   if (p.me != 1) {
     RUN(look_again, 1, 1, p.ctx, old.data());
@@ -277,7 +277,7 @@ int recover(bool cold) {
   expect_recovery(p);
   RUN(set_limit, 1, 1, p.ctx, usual);
   expect_round_trips(p, r);
-  MUST(xio_barrier_all(p.world));
+  MUST(xio_host_barrier(p.world));
   if (p.me != 0) std::_Exit(rig::failures == 0 ? 0 : 1);
   const auto since = clock_type::now();
   rig::expect(xio_ctx_recover(p.world, p.ctx) != XIO_OK, "a ctx was recovered without its other PE");

@@ -110,7 +110,7 @@ __global__ void source_reuse(xio_ctx_t ctx, board* b, uint64_t* out, players p, 
       if (xio_put(ctx, to, out, words * sizeof *out, p.right) != XIO_OK) *bad = 1;
     } else {
       const xio_req_t request = xio_put_nbi(ctx, to, out, words * sizeof *out, p.right);
-      if ((part % 3 == 1 ? xio_wait(ctx, request) : xio_flush(ctx, request)) != XIO_OK) *bad = 2;
+      if ((part % 3 == 1 ? xio_wait(ctx, request) : xio_wait_source(ctx, request)) != XIO_OK) *bad = 2;
       if (xio_test(ctx, request) != XIO_OK) *bad = 3;
     }
     for (uint32_t i = 0; i < words; ++i) out[i] = ~uint64_t{0};

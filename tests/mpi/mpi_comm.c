@@ -35,7 +35,7 @@ static void try_world(MPI_Comm comm, const char* name) {
   int* there = (int*)xio_ptr(world, words, (rank + 1) % size);
   expect(there != NULL, "the next PE's heap is mapped");
   if (there != NULL) there[rank] = rank + 1;
-  expect(xio_barrier_all(world) == XIO_OK, "a barrier");
+  expect(xio_host_barrier(world) == XIO_OK, "a barrier");
   const int before = (rank + size - 1) % size;
   expect(words != NULL && words[before] == before + 1, "the word of the PE before");
   expect(xio_finalize(other) == XIO_OK && xio_finalize(world) == XIO_OK, "their end");

@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   } else {
     expect(status == XIO_OK, "a world");
     expect(xio_n_pes(world) == size, "of as many PEs as were started");
-    expect(xio_barrier_all(world) == XIO_OK && xio_finalize(world) == XIO_OK, "its barrier and end");
+    expect(xio_host_barrier(world) == XIO_OK && xio_finalize(world) == XIO_OK, "its barrier and end");
     expect(mpis() == 1, "there is one MPI");
   }
   expect(signal(SIGSEGV, SIG_DFL) == handler && signal(SIGUSR2, SIG_DFL) == handler, "the program's handlers stay");

@@ -26,7 +26,7 @@ __device__ xio_status_t wait_for(xio_ctx_t ctx, int kind, const uint64_t* words,
     case 4: return xio_signal_wait_until(ctx, words, XIO_CMP_EQ, 1);
     case 5: return xio_wait_counter(ctx, words, 1);
     case 6: return xio_wait_packet(ctx, into, words, 8, 1);
-    default: return xio_imm_wait(ctx, xio_my_pe(ctx), into);
+    default: return xio_imm_wait(ctx, into, xio_my_pe(ctx));
   }
 }
 

@@ -79,7 +79,7 @@ class team {
     attr.pool = o.pool;
     attr.ring_depth = o.ring_depth;
     MUST(xio_ctx_create(world_, &attr, &ctx));
-    route = xio_route_name(world_, ctx, (me + 1) % n, 8);
+    route = xio_route_name(world_, ctx, 8, (me + 1) % n);
   }
   team(const team&) = delete;
   team& operator=(const team&) = delete;
@@ -89,7 +89,7 @@ class team {
   }
 
   xio_world_t* world() const { return world_; }
-  void barrier() const { MUST(xio_barrier_all(world_)); }
+  void barrier() const { MUST(xio_host_barrier(world_)); }
 
   // Symmetric, zeroed, and never given back before the end.
   template <class T>

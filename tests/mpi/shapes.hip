@@ -171,8 +171,8 @@ __global__ void staged(xio_ctx_t ctx, unsigned char* dst, unsigned char* src, ui
   HIP_DYNAMIC_SHARED(unsigned char, memory)
   auto* stage = reinterpret_cast<unsigned char*>((reinterpret_cast<uintptr_t>(memory) + 127) & ~uintptr_t{127});
   if (threadIdx.x == 0) {
-    *status = puts ? xio_put_staged(ctx, dst, src, bytes, pe, stage, k_stage)
-                   : xio_get_staged(ctx, dst, src, bytes, pe, stage, k_stage);
+    *status = puts ? xio_put_staged(ctx, dst, src, bytes, stage, k_stage, pe)
+                   : xio_get_staged(ctx, dst, src, bytes, stage, k_stage, pe);
     const xio_status_t last = xio_quiet(ctx);
     if (*status == XIO_OK) *status = last;
   }

@@ -15,7 +15,7 @@ constexpr unsigned k_threads_of[] = {1, 32, 96};
 
 template <scope S>
 __device__ xio_status_t put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
-                                   uint64_t value, int op, int pe, bool nbi) {
+                                   uint64_t value, xio_signal_op_t op, int pe, bool nbi) {
   if (nbi) {
     // Read by the caller's quiet.
     if constexpr (S == rig::thread) xio_put_signal_nbi(ctx, dst, src, bytes, sig, value, op, pe);
@@ -38,8 +38,8 @@ struct ring_of_pes {
 
 // Every PE sends `rounds` messages to its right and reads those of its left.
 template <scope S>
-__global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rounds, int op, bool nbi, uint32_t* wrong,
-                      int* bad) {
+__global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rounds, xio_signal_op_t op, bool nbi,
+                      uint32_t* wrong, int* bad) {
   for (uint32_t round = 1; round <= rounds; ++round) {
     for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) p.out[i] = sent(p.me, round, i);
     __syncthreads();
@@ -68,7 +68,7 @@ template <scope S>
 void relays(const rig::team& t, const ring_of_pes& p) {
   for (const uint32_t bytes : {0u, 1u, 8u, 27u, 28u, 29u, 64u, 1000u, 4097u, 65536u + 3u, 300001u}) {
     if (rig::is_short() && bytes != 27 && bytes != 1000) continue;
-    for (const int op : {XIO_SIGNAL_SET, XIO_SIGNAL_ADD}) {
+    for (const xio_signal_op_t op : {XIO_SIGNAL_SET, XIO_SIGNAL_ADD}) {
       const bool nbi = op == XIO_SIGNAL_ADD;
       rig::team::write(p.data, std::vector<uint64_t>{0});
       rig::team::write(p.room, std::vector<uint64_t>{0});

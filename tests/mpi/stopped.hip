@@ -45,7 +45,7 @@ struct ring_of_pes {
 int play_round(const ring_of_pes& r, uint64_t round, const uint64_t* given, const rig::device_array<int>& status) {
   RUN(pass_on, 1, 1, r.ctx, r.word, given, round, (r.me + 1) % r.n, status.data());
   const int failed = status.get()[0];
-  return failed != XIO_OK ? failed : xio_barrier_all(r.world);
+  return failed != XIO_OK ? failed : xio_host_barrier(r.world);
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   const rig::device_array<int> status(1);
   const rig::device_array<uint64_t> given(1);
   MUST(xio_mem_register(r.world, given.data(), sizeof(uint64_t)));
-  MUST(xio_barrier_all(r.world));
+  MUST(xio_host_barrier(r.world));
   std::ofstream(folder + "/pid." + std::to_string(r.me)) << getpid() << std::endl;
 
   int failed = XIO_OK;

@@ -86,7 +86,7 @@ __global__ void jobs_of_groups(xio_ctx_t ctx, xio_storage_t s, unsigned char* me
 
 __global__ void end_all(xio_ctx_t ctx, xio_storage_t s, result* out) {
   out[0] = result{xio_quiet(ctx), 0};
-  out[1] = result{xio_storage_flush(ctx, s), 0};
+  out[1] = result{xio_storage_sync(ctx, s), 0};
 }
 
 // One wave, one block of 4 KiB a lane, `rounds` times: all lanes post in step.

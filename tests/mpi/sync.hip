@@ -56,7 +56,7 @@ constexpr size_t k_backlog = 2 << 20;
 __global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, uint64_t* marker, int puts,
                           int me, int* bad) {
   xio_ctx_t own{};
-  if (xio_wg_ctx_create(ctx, &own) != XIO_OK) *bad = 1;
+  if (xio_ctx_create_wg(ctx, &own) != XIO_OK) *bad = 1;
   if (me == 0)
     for (int i = 0; i < puts; ++i) xio_put_nbi(ctx, to, from, k_backlog, 1);
   if (xio_sync_all(me == 0 ? ctx : own) != XIO_OK) *bad = 2;
@@ -64,7 +64,7 @@ __global__ void overtaken(xio_ctx_t ctx, unsigned char* to, const unsigned char*
   if (xio_sync_all(own) != XIO_OK) *bad = 4;
   if (me == 1 && xio_wait_until(ctx, marker, XIO_CMP_EQ, 1) != XIO_OK) *bad = 5;
   if (xio_sync_all(own) != XIO_OK) *bad = 6;
-  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 7;
+  if (xio_ctx_destroy_wg(ctx, &own) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 7;
 }
 
 void barriers_by_several_queues(const rig::team& t) {
@@ -149,8 +149,8 @@ __global__ void waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_out, int 
   check(xio_quiet(ctx) == XIO_OK, 25);
   // Wrong arguments.
   check(xio_wait_until(ctx, static_cast<const T*>(nullptr), XIO_CMP_EQ, 0) == XIO_ERR_ARG, 26);
-  check(xio_wait_until(ctx, &a->words[0], 6, 0) == XIO_ERR_ARG, 27);
-  check(xio_wait_until(ctx, &a->words[0], -1, 0) == XIO_ERR_ARG, 28);
+  check(xio_wait_until(ctx, &a->words[0], xio_cmp_t(6), 0) == XIO_ERR_ARG, 27);
+  check(xio_wait_until(ctx, &a->words[0], xio_cmp_t(-1), 0) == XIO_ERR_ARG, 28);
   check(xio_wait_until_any(ctx, a->words, k_words, nullptr, XIO_CMP_EQ, 99, nullptr) == XIO_ERR_ARG, 29);
   check(xio_quiet(ctx) == XIO_ERR_ARG, 30);
   check(xio_quiet(ctx) == XIO_OK, 31);
@@ -197,7 +197,7 @@ __global__ void vector_waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_ou
   // Nothing to wait for needs no values; a null list of them is refused.
   check(xio_wait_until_all_vector<T>(ctx, a->words, 0, nullptr, XIO_CMP_EQ, nullptr) == XIO_OK, 12);
   check(xio_wait_until_all_vector<T>(ctx, a->words, 1, nullptr, XIO_CMP_EQ, nullptr) == XIO_ERR_ARG, 13);
-  check(xio_test_any_vector(ctx, a->words, k_words, nullptr, 9, wanted, &index) == XIO_ERR_ARG, 14);
+  check(xio_test_any_vector(ctx, a->words, k_words, nullptr, xio_cmp_t(9), wanted, &index) == XIO_ERR_ARG, 14);
   check(xio_quiet(ctx) == XIO_ERR_ARG && xio_quiet(ctx) == XIO_OK, 15);
 }
 
@@ -240,7 +240,7 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
   xio_ctx_t own{};
   xio_status_t status = XIO_ERR_NO_MEMORY;
   for (int turn = 0; turn < 1000000 && status == XIO_ERR_NO_MEMORY; ++turn) {
-    status = xio_wg_ctx_create(ctx, &own);
+    status = xio_ctx_create_wg(ctx, &own);
     if (status == XIO_ERR_NO_MEMORY) xio::dev::pause();
   }
   if (status != XIO_OK) {
@@ -251,7 +251,7 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
   if (threadIdx.x == 0) out[block] = 1000 + block;
   __syncthreads();
   if (xio_put_wg(own, slots + block, out + block, 8, pe) != XIO_OK) *bad = 2;
-  if (xio_wg_ctx_destroy(ctx, &own) != XIO_OK) *bad = 3;
+  if (xio_ctx_destroy_wg(ctx, &own) != XIO_OK) *bad = 3;
   if (own.view != nullptr || xio_put(own, slots, out, 8, pe) != XIO_ERR_STATE) *bad = 4;
   if (threadIdx.x == 0) atomicAdd(served, 1u);
 }
@@ -260,14 +260,14 @@ __global__ void own_contexts(xio_ctx_t ctx, uint64_t* slots, uint64_t* out, int 
 __global__ void empty_pool(xio_ctx_t ctx, int* bad) {
   xio_ctx_t own[k_pool + 1];
   for (unsigned i = 0; i < k_pool; ++i)
-    if (xio_wg_ctx_create(ctx, &own[i]) != XIO_OK) *bad = 1;
-  if (xio_wg_ctx_create(ctx, &own[k_pool]) != XIO_ERR_NO_MEMORY || own[k_pool].view != nullptr) *bad = 2;
+    if (xio_ctx_create_wg(ctx, &own[i]) != XIO_OK) *bad = 1;
+  if (xio_ctx_create_wg(ctx, &own[k_pool]) != XIO_ERR_NO_MEMORY || own[k_pool].view != nullptr) *bad = 2;
   for (unsigned i = 0; i < k_pool; ++i)
     for (unsigned k = 0; k < i; ++k)
       if (own[i].view == own[k].view) *bad = 3;
   for (unsigned i = 0; i < k_pool; ++i)
-    if (xio_wg_ctx_destroy(ctx, &own[i]) != XIO_OK) *bad = 4;
-  if (xio_wg_ctx_create(ctx, &own[0]) != XIO_OK || xio_wg_ctx_destroy(ctx, &own[0]) != XIO_OK) *bad = 5;
+    if (xio_ctx_destroy_wg(ctx, &own[i]) != XIO_OK) *bad = 4;
+  if (xio_ctx_create_wg(ctx, &own[0]) != XIO_OK || xio_ctx_destroy_wg(ctx, &own[0]) != XIO_OK) *bad = 5;
   xio_quiet_wg(ctx);  // forgets that the pool was empty
 }
 

@@ -65,7 +65,7 @@ void in_all_scopes(const rig::team& t, xio_team_t team, const char* name) {
 }
 
 __global__ void numbers(xio_team_t from, xio_team_t to, int* out, int n) {
-  for (int i = 0; i < n; ++i) out[i] = xio_team_translate(from, i, to);
+  for (int i = 0; i < n; ++i) out[i] = xio_team_translate(from, to, i);
 }
 
 // Compares the numbers that host and device give for the members of `team`, whose world numbers are `pes`.
@@ -77,12 +77,12 @@ void expect_members(const rig::team& t, xio_team_t team, xio_team_t everybody, c
   const auto on_device = out.get();
   for (int i = 0; i < n; ++i) {
     const int wanted = pes[static_cast<size_t>(i)];
-    rig::expect(xio_team_translate(t.world(), team, i, everybody) == wanted, "host: member %d is not PE %d", i, wanted);
+    rig::expect(xio_team_translate(t.world(), team, everybody, i) == wanted, "host: member %d is not PE %d", i, wanted);
     rig::expect(on_device[static_cast<size_t>(i)] == wanted, "device: member %d is not PE %d", i, wanted);
     if (wanted == t.me) rig::expect(xio_team_my_pe(team) == i, "my number is %d", xio_team_my_pe(team));
   }
   rig::expect(on_device[static_cast<size_t>(n)] == -1, "there is a member %d", n);
-  rig::expect(xio_team_translate(t.world(), team, n, everybody) == -1, "the host knows a member %d", n);
+  rig::expect(xio_team_translate(t.world(), team, everybody, n) == -1, "the host knows a member %d", n);
 }
 
 void splits(const rig::team& t, xio_team_t everybody) {
@@ -117,7 +117,7 @@ void splits(const rig::team& t, xio_team_t everybody) {
   rounds_of<rig::wave>(t, first, "a team of one");
 
   MUST(xio_team_shared(t.world(), &machine));
-  MUST(xio_team_across(t.world(), &across));
+  MUST(xio_team_same_local_rank(t.world(), &across));
   rounds_of<rig::workgroup>(t, machine, "a machine");
   rounds_of<rig::workgroup>(t, across, "across machines");
   for (const xio_team_t one : {backwards, halves, x, y, first, machine, across}) MUST(xio_team_destroy(t.world(), one));

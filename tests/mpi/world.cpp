@@ -65,7 +65,7 @@ void exchange(xio_world_t* w, unsigned salt) {
                       hipMemcpyDefault) == hipSuccess);
   }
   REQUIRE(hipDeviceSynchronize() == hipSuccess);
-  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_host_barrier(w));
   std::vector<unsigned> mine(static_cast<std::size_t>(n) * k_words);
   REQUIRE(hipMemcpy(mine.data(), block, mine.size() * sizeof(unsigned), hipMemcpyDefault) == hipSuccess);
   for (int from = 0; from < n; ++from)
@@ -108,7 +108,7 @@ int heap() {
   REQUIRE(xio_free(w, first ? a : static_cast<char*>(a) + 1) == XIO_ERR_ARG);
   REQUIRE_OK(xio_free(w, a));
   REQUIRE(xio_free(w, a) == XIO_ERR_STATE && says("freed already"));
-  REQUIRE((first ? xio_malloc(w, 64, &a) : xio_barrier_all(w)) == XIO_ERR_STATE && says("same order"));
+  REQUIRE((first ? xio_malloc(w, 64, &a) : xio_host_barrier(w)) == XIO_ERR_STATE && says("same order"));
   REQUIRE_OK(xio_free(w, b));
   REQUIRE_OK(xio_malloc(w, 1 << 20, &a));
   REQUIRE_OK(xio_finalize(w));
@@ -147,7 +147,7 @@ int contexts() {
       attr.pool = static_cast<uint32_t>(round);
       xio_ctx_t c{};
       REQUIRE_OK(xio_ctx_create(w, &attr, &c));
-      for (const int pe : {g_pe, other}) REQUIRE(std::strcmp(xio_route_name(w, c, pe, 64), name) == 0);
+      for (const int pe : {g_pe, other}) REQUIRE(std::strcmp(xio_route_name(w, c, 64, pe), name) == 0);
       if (round != 2) REQUIRE_OK(xio_ctx_destroy(w, c));  // the last are finalize's
     }
   exchange(w, 5);
@@ -181,11 +181,11 @@ int death() {
   g_pe = xio_my_pe(w);
   xio_ctx_t c{};
   REQUIRE_OK(xio_ctx_create(w, nullptr, &c));
-  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_host_barrier(w));
   if (g_pe == 1) raise(SIGKILL);
   const auto since = clock::now();
   void* p = nullptr;
-  REQUIRE(is_loss(xio_barrier_all(w)));
+  REQUIRE(is_loss(xio_host_barrier(w)));
   REQUIRE(is_loss(xio_malloc(w, 64, &p)));
   REQUIRE(is_loss(xio_ctx_destroy(w, c)));
   REQUIRE(is_loss(xio_finalize(w)));
@@ -215,7 +215,7 @@ int no_thread() {
   if (g_pe == 1) REQUIRE(setrlimit(RLIMIT_NPROC, &usual) == 0);
   attr.route = XIO_ROUTE_RDMA;
   REQUIRE_OK(xio_ctx_create(w, &attr, &c));
-  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_host_barrier(w));
   REQUIRE_OK(xio_finalize(w));
   return 0;
 }
@@ -228,7 +228,7 @@ int not_readable() {
   xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
   xio_ctx_t c{};
   REQUIRE_OK(xio_ctx_create(w, &attr, &c));
-  REQUIRE(std::strcmp(xio_route_name(w, c, 1 - g_pe, 64), "rdma") == 0);
+  REQUIRE(std::strcmp(xio_route_name(w, c, 64, 1 - g_pe), "rdma") == 0);
   attr.route = XIO_ROUTE_DIRECT;
   REQUIRE(xio_ctx_create(w, &attr, &c) == XIO_ERR_UNSUPPORTED && says("is not dumpable"));
   REQUIRE_OK(xio_finalize(w));
@@ -245,8 +245,8 @@ void call_at_exit() {
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.bootstrap = "local";
   attr.heap_bytes = 1 << 20;
-  good(xio_init(&attr, &w) == XIO_OK && xio_barrier_all(w) == XIO_OK && xio_finalize(w) == XIO_OK);
-  good(xio_barrier_all(w) == XIO_ERR_STATE && says("was finalized"));
+  good(xio_init(&attr, &w) == XIO_OK && xio_host_barrier(w) == XIO_OK && xio_finalize(w) == XIO_OK);
+  good(xio_host_barrier(w) == XIO_ERR_STATE && says("was finalized"));
 }
 
 int at_exit() {
@@ -270,7 +270,7 @@ int child_of_fork() {
   xio_world_t* another = nullptr;
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.bootstrap = "local";
-  REQUIRE(refused(xio_barrier_all(g_inherited)));
+  REQUIRE(refused(xio_host_barrier(g_inherited)));
   REQUIRE(refused(xio_malloc(g_inherited, 64, &p)));
   REQUIRE(refused(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 64, nullptr, &p)));
   REQUIRE(refused(xio_init(&attr, &another)));
@@ -284,7 +284,7 @@ int fork_children() {
   constexpr auto k_late = std::chrono::milliseconds(700);
   xio_world_t* w = start();
   g_pe = xio_my_pe(w);
-  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_host_barrier(w));
   const auto since = clock::now();
   if (g_pe == 0) {
     g_inherited = w;
@@ -294,7 +294,7 @@ int fork_children() {
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
     std::this_thread::sleep_until(since + k_late);
   }
-  REQUIRE_OK(xio_barrier_all(w));
+  REQUIRE_OK(xio_host_barrier(w));
   REQUIRE(clock::now() - since > k_late / 2);
   exchange(w, 9);
   xio_ctx_t c{};

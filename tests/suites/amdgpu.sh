@@ -4,7 +4,7 @@
 # the suite's HIP, ROCr and libhsakmt on the software GPU (docs/amdgpu.md): the interpreter's own tests, then all that
 # make check-amd runs.
 #   amdgpu.sh SUITE TARGET... [CHECK...]    targets gfx942, gfx1100; some of these checks: kernels check
-# Builds are kept in /build-TARGET, so that a run that was stopped compiles the rest. With ONLY=REGEX `check` is a part (tests/amdgpu/check).
+# The build is kept in /build-amdgpu, so that a run that was stopped compiles the rest. With ONLY=REGEX `check` is a part (tests/amdgpu/check).
 set -euo pipefail
 suite=${1:?}
 targets=() checks=()
@@ -31,11 +31,11 @@ echo "$suite: hipcc $(version_of hipcc), libamdhip64 $(version_of libamdhip64-5)
 # Once: make renews what autogen.sh makes where its sources changed.
 if [ ! -e autogen.done ]; then ./autogen.sh >/autogen.log 2>&1 && touch autogen.done; fi
 
-# configured: the build of $target in $build
+# configured: one build for all targets, in $build
 configured() {
   mkdir -p "$build" && cd "$build" || return 1
   if [ -e Makefile ]; then return; fi
-  /src/configure --with-gpu=hip "XIO_HIP_ARCH=$target" CFLAGS='-O2 -Wall -Wextra' CXXFLAGS='-O2 -g1 -Wall -Wextra' >configure.log 2>&1 || {
+  /src/configure --with-gpu=host CFLAGS='-O2 -Wall -Wextra' CXXFLAGS='-O2 -g1 -Wall -Wextra' >configure.log 2>&1 || {
     tail -n 20 configure.log
     rm -f Makefile
     return 1
@@ -74,9 +74,9 @@ run_check() {
 
 summary='' all_good=yes
 for target in "${targets[@]}"; do
-  build=/build-$target
+  build=/build-amdgpu
   passed=0 skipped=0 failures=0 begin=$SECONDS
-  export XIO_TEST_BUILDDIR=$build XIO_AMDGPU_BUILD=$build XIO_AMDGPU_TARGET=$target XIO_AMDGPU_CHECK_BUILD=$build
+  export XIO_TEST_BUILDDIR=$build XIO_AMDGPU_TARGET=$target XIO_AMDGPU_CHECK_BUILD=$build
   if configured; then
     if wants kernels; then run_kernels || failures=$((failures + 1)); fi
     if wants check; then run_check || failures=$((failures + 1)); fi

@@ -229,8 +229,7 @@ machine && debian_hip 5.2.3-8
 run --with-gpu=hip || fail "Debian's HIP, and no GPU"
 software 'on a software GPU, not silicon'
 built "--with-gpu=host HIPCC=$at/programs/hipcc"
-[ "$("$at/build/amdgpu/config.status")" = '--with-gpu=hip XIO_HIP_ARCH=gfx90a' ] || fail "the software GPU's build is another"
-[ "$(cat "$at/software-runs")" = 'build/amdgpu, 2 GPUs: build/amdgpu/xiorun build/amdgpu/examples/relay/relay' ] ||
+[ "$(cat "$at/software-runs")" = 'build/hip-gfx90a, 2 GPUs: build/xiorun build/hip-gfx90a/examples/relay/relay' ] ||
   fail "on the software GPU: $(cat "$at/software-runs")"
 # What it relayed is compared, and a wrong byte is an error.
 # shellcheck disable=SC2016  # for the fake's shell

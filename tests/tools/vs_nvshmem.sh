@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# bench/vs_nvshmem over programs that only pretend to measure: medians, the ratio, the mean, and what is refused.
+# bench/vs_nvshmem over programs that only pretend to measure: medians, the ratio, the mean, what is refused, and the picture.
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
@@ -32,4 +32,9 @@ grep -qxF '2 rows, geometric mean 2.00, 1 below 1; 1 rows of one of them alone a
 NVSHMEM_RMA=$at/lost refuses '1 5' 'no GPU here'
 NVSHMEM_RMA=$at/none refuses '1 5' 'none is missing'
 for runs in 0 x '3 0'; do refuses "$runs" 'is no number from 1 up'; done
+# README's picture is that of the figures which docs/performance.md names; a release has none.
+measured=$srcdir/bench/results/2026-11-27-2xh100/vs_nvshmem.md
+if [ -e "$measured" ]; then
+  awk -f "$srcdir/bench/nvshmem_chart.awk" "$measured" | cmp - "$srcdir/docs/nvshmem.svg" || fail "docs/nvshmem.svg is not what bench/nvshmem_chart.awk makes of $measured"
+fi
 finish

@@ -226,24 +226,24 @@ TEST_F(direct_ops, pool_contexts_are_taken_once_each_and_can_be_given_back) {
   std::vector<xio_ctx_t> taken(count);
   std::vector<bool> seen(count);
   for (auto& own : taken) {
-    ASSERT_EQ(xio_wg_ctx_create(ctx, &own), XIO_OK);
+    ASSERT_EQ(xio_ctx_create_wg(ctx, &own), XIO_OK);
     const auto place = static_cast<std::size_t>(static_cast<ctx_view*>(own.view) - pool.data());
     ASSERT_LT(place, count);
     EXPECT_FALSE(seen[place]);
     seen[place] = true;
   }
   xio_ctx_t more{};
-  EXPECT_EQ(xio_wg_ctx_create(ctx, &more), XIO_ERR_NO_MEMORY);
+  EXPECT_EQ(xio_ctx_create_wg(ctx, &more), XIO_ERR_NO_MEMORY);
   EXPECT_EQ(more.view, nullptr);
   void* const given = taken[66].view;
-  EXPECT_EQ(xio_wg_ctx_destroy(ctx, &taken[66]), XIO_OK);
+  EXPECT_EQ(xio_ctx_destroy_wg(ctx, &taken[66]), XIO_OK);
   EXPECT_EQ(taken[66].view, nullptr);
-  EXPECT_EQ(xio_wg_ctx_create(ctx, &more), XIO_OK);
+  EXPECT_EQ(xio_ctx_create_wg(ctx, &more), XIO_OK);
   EXPECT_EQ(more.view, given);
   // The ctx itself is not one of its pool.
   xio_ctx_t self = ctx;
   EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NO_MEMORY);
-  EXPECT_EQ(xio_wg_ctx_destroy(ctx, &self), XIO_ERR_ARG);
+  EXPECT_EQ(xio_ctx_destroy_wg(ctx, &self), XIO_ERR_ARG);
 }
 
 }  // namespace

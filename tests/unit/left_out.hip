@@ -132,7 +132,7 @@ TEST(left_out, what_any_file_left_out_is_left_out) {
     alone a("rdma", "ionic");
     EXPECT_EQ(a.status, XIO_OK) << a.why;
   }
-  xio_program_has(XIO_HAS_DIRECT | XIO_HAS_SDMA, 0);
+  xio_internal_program_has(XIO_HAS_DIRECT | XIO_HAS_SDMA, 0);
   alone b("rdma", "ionic");
   expect_refused(b.status, b.why, "add rdma to its XIO_ENGINES");
   alone c("sdma");

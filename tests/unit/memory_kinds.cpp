@@ -272,7 +272,7 @@ TEST(memory_threads, allocate_look_and_free_at_once) {
       const auto data = pattern(1000, me * 100 + i);
       xio::gpu::copy(p, data.data(), data.size());
       xio_mem_place_t place = XIO_MEM_PLACE_INIT;
-      if (xio_mem_where(p, &place) != XIO_OK || place.kind != kind || place.base != p || place.as_asked != 1)
+      if (xio_mem_where(p, &place) != XIO_OK || place.kind != kind || place.base != p || place.placed_as_requested != 1)
         return false;
       if (bytes_of(p, data.size()) != data) return false;
       if (xio_mem_free(p) != XIO_OK) return false;

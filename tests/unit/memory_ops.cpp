@@ -166,7 +166,7 @@ class drives_that_err : public memory_ops {
   }
 };
 
-// Of what has failed the ctx tells what says most: the op of a drive, then the queue that has stopped.
+// The ctx reports the failure that says most: that of a drive's op rather than that of the queue that has stopped.
 TEST_F(drives_that_err, are_named_by_their_ctx) {
   const xio::test::scratch_file f(1 << 20);
   const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);

@@ -44,7 +44,7 @@ TEST(where, an_address_where_nothing_is) {
     EXPECT_EQ(place.side, XIO_MEM_ON_UNKNOWN);
     EXPECT_EQ(place.kind, XIO_MEM_NONE);
     EXPECT_EQ(place.base, nullptr);
-    EXPECT_EQ(place.as_asked, -1);
+    EXPECT_EQ(place.placed_as_requested, -1);
     EXPECT_EQ(place.resident, -1);
     EXPECT_EQ(place.numa_node, -1);
   }
@@ -55,7 +55,7 @@ TEST(where, memory_of_others) {
   const auto place = look(&on_stack);
   EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
   EXPECT_EQ(place.kind, XIO_MEM_NONE);
-  EXPECT_EQ(place.as_asked, -1);
+  EXPECT_EQ(place.placed_as_requested, -1);
   EXPECT_EQ(place.resident, 1);
   EXPECT_EQ(place.device, -1);
   EXPECT_STREQ(place.bus_id, "");
@@ -76,7 +76,7 @@ TEST(where, pages_come_when_they_are_touched) {
   EXPECT_EQ(place.base, p);
   EXPECT_EQ(place.bytes, 4 * page());
   EXPECT_EQ(place.kind, XIO_MEM_HOST_PLAIN);
-  EXPECT_EQ(place.as_asked, 1) << place.why;
+  EXPECT_EQ(place.placed_as_requested, 1) << place.reason;
   EXPECT_EQ(place.locked, xio::gpu::has_device_memory() ? place.locked : 0);
   // The node is one that this machine has; containers may forbid the question.
   if (place.numa_node >= 0) {
@@ -138,7 +138,7 @@ TEST(where, kinds_differ_in_what_the_kernel_does) {
       EXPECT_EQ(place.base, p);
       EXPECT_EQ(place.resident, want.resident) << xio_mem_kind_name(want.kind);
       EXPECT_EQ(place.locked, want.locked) << xio_mem_kind_name(want.kind);
-      EXPECT_EQ(place.as_asked, 1) << xio_mem_kind_name(want.kind) << ": " << place.why;
+      EXPECT_EQ(place.placed_as_requested, 1) << xio_mem_kind_name(want.kind) << ": " << place.reason;
       EXPECT_EQ(place.page_bytes, page());
     }
     EXPECT_EQ(xio_mem_free(p), XIO_OK);
@@ -154,21 +154,21 @@ TEST(where, notices_what_happens_behind_its_back) {
 
   // Not munlock(), which does nothing under sanitizers.
   ASSERT_EQ(syscall(SYS_munlock, static_cast<char*>(pinned) + 2 * page(), page()), 0);
-  EXPECT_EQ(look(pinned).as_asked, 0);
+  EXPECT_EQ(look(pinned).placed_as_requested, 0);
   EXPECT_EQ(look(pinned).locked, 0);
-  EXPECT_PRED2(says, look(pinned).why, "not locked in memory, or not all of it");
+  EXPECT_PRED2(says, look(pinned).reason, "not locked in memory, or not all of it");
   ASSERT_EQ(syscall(SYS_mlock, pinned, 4 * page()), 0);
-  EXPECT_EQ(look(pinned).as_asked, 1) << look(pinned).why;
+  EXPECT_EQ(look(pinned).placed_as_requested, 1) << look(pinned).reason;
 
   ASSERT_EQ(munmap(static_cast<char*>(plain) + page(), page()), 0);
-  EXPECT_EQ(look(plain).as_asked, 0);
-  EXPECT_PRED2(says, look(plain).why, "no longer mapped");
+  EXPECT_EQ(look(plain).placed_as_requested, 0);
+  EXPECT_PRED2(says, look(plain).reason, "no longer mapped");
   EXPECT_EQ(look(static_cast<char*>(plain) + page()).side, XIO_MEM_ON_UNKNOWN);
   EXPECT_EQ(look(static_cast<char*>(plain) + page()).kind, XIO_MEM_HOST_PLAIN) << "it was asked for as that";
 
   ASSERT_NE(mmap(virt, page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0), MAP_FAILED);
-  EXPECT_EQ(look(virt).as_asked, 0);
-  EXPECT_PRED2(says, look(virt).why, "something else is mapped over it");
+  EXPECT_EQ(look(virt).placed_as_requested, 0);
+  EXPECT_PRED2(says, look(virt).reason, "something else is mapped over it");
 
   for (void* p : {pinned, plain, virt}) EXPECT_EQ(xio_mem_free(p), XIO_OK);
 }
@@ -192,7 +192,7 @@ TEST(where, kinds_are_where_the_runtime_says) {
     const auto place = look(static_cast<char*>(p) + 5 * page());
     const bool on_host = kind <= XIO_MEM_HOST_DEFAULT;
     EXPECT_EQ(place.side, on_host ? XIO_MEM_ON_HOST : XIO_MEM_ON_DEVICE) << xio_mem_kind_name(kind);
-    EXPECT_EQ(place.as_asked, 1) << xio_mem_kind_name(kind) << ": " << place.why;
+    EXPECT_EQ(place.placed_as_requested, 1) << xio_mem_kind_name(kind) << ": " << place.reason;
     EXPECT_EQ(place.base, p);
     EXPECT_EQ(place.bytes, 10 * page());
     EXPECT_EQ(place.bus_id, on_host ? std::string() : xio::gpu::bus_id()) << xio_mem_kind_name(kind);

@@ -90,12 +90,7 @@ TEST(option_words, each_means_its_enumerator) {
   EXPECT_EQ(executor("verbs"), option::nic_executor::verbs);
   EXPECT_EQ(with("XIO_BACKEND", "auto").backend, option::backend::automatic);
   EXPECT_EQ(with("XIO_BACKEND", "hw").backend, option::backend::hw);
-#ifdef XIO_ENABLE_MODEL
   EXPECT_EQ(with("XIO_BACKEND", "model").backend, option::backend::model);
-#else
-  EXPECT_PRED2(says, refusal(XIO_ERR_UNSUPPORTED, [] { with("XIO_BACKEND", "model"); }),
-               "software devices, which this build lacks; set it to auto or hw");
-#endif
   EXPECT_EQ(with("XIO_VFIO_IOMMU", "type1").vfio_iommu, option::vfio_iommu::type1);
   EXPECT_EQ(with("XIO_VFIO_IOMMU", "iommufd").vfio_iommu, option::vfio_iommu::iommufd);
   EXPECT_EQ(with("XIO_GPU_SHARING", "yes").gpu_sharing, option::gpu_sharing::yes);

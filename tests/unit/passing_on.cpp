@@ -284,7 +284,7 @@ TEST(passing_on, put_with_immediate_passes_on_what_its_pe_has_seen) {
   const auto send_immediate = [](pe& p, int to) { return xio_put_imm(p.ctx, nullptr, nullptr, 0, 5, to); };
   const auto take = [](pe& p, int from) {
     u32 immediate = 0;
-    const int status = xio_imm_wait(p.ctx, from, &immediate);
+    const int status = xio_imm_wait(p.ctx, &immediate, from);
     return immediate == 5 ? status : 1;
   };
   EXPECT_TRUE(relayed([&](pe& p) { return send_immediate(p, 1); },

@@ -86,7 +86,7 @@ TEST(agreement, notices_pes_that_are_in_different_calls) {
   const auto out = on_three([](int pe, agreement& a) { a.each(pe == 1 ? call::free : call::barrier, [] {}); });
   for (const auto& o : out) {
     EXPECT_EQ(o.status, XIO_ERR_STATE);
-    EXPECT_PRED2(says, o.sentence, "PE 1 is in xio_free while PE 0 is in xio_barrier_all");
+    EXPECT_PRED2(says, o.sentence, "PE 1 is in xio_free while PE 0 is in xio_host_barrier");
   }
 }
 

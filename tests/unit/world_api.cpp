@@ -88,7 +88,7 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     xio_engine_stats_t stats;
     xio_error_info_t info;
     EXPECT_REFUSED(xio_finalize(w), wanted, words);
-    EXPECT_REFUSED(xio_barrier_all(w), wanted, words);
+    EXPECT_REFUSED(xio_host_barrier(w), wanted, words);
     EXPECT_REFUSED(xio_malloc(w, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_calloc(w, 1, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_align(w, 128, 1, &p), wanted, words);
@@ -104,7 +104,7 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     EXPECT_REFUSED(xio_storage_close(w, s), wanted, words);
     EXPECT_REFUSED(xio_storage_size(w, s, nullptr, nullptr), wanted, words);
     EXPECT_REFUSED(xio_storage_stats(w, s, &stats), wanted, words);
-    EXPECT_EQ(xio_route_name(w, c, 0, 8), nullptr);
+    EXPECT_EQ(xio_route_name(w, c, 8, 0), nullptr);
     EXPECT_EQ(xio_ptr(w, &local, 0), nullptr);
     EXPECT_EQ(xio_my_pe(w), -1);
     EXPECT_EQ(xio_n_pes(w), -1);
@@ -136,7 +136,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
     xio_mem_place_t place = XIO_MEM_PLACE_INIT;
     xio_sdma_link_t* link = nullptr;
     const xio_status_t all[] = {xio_init(nullptr, &other),
-                                xio_barrier_all(w),
+                                xio_host_barrier(w),
                                 xio_malloc(w, 1, &p),
                                 xio_calloc(w, 1, 1, &p),
                                 xio_align(w, 128, 1, &p),
@@ -166,7 +166,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
                                 xio_sdma_disconnect(nullptr),
                                 xio_finalize(w)};
     const bool none = xio_my_pe(w) == -1 && xio_n_pes(w) == -1 && xio_ptr(w, block, 0) == nullptr &&
-                      xio_route_name(w, c, 0, 8) == nullptr && says(xio_last_error(), "was forked");
+                      xio_route_name(w, c, 8, 0) == nullptr && says(xio_last_error(), "was forked");
     (void)!write(ends[1], all, sizeof all);
     _exit(none ? 0 : 1);
   }
@@ -179,7 +179,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(xio_barrier_all(w), XIO_OK);
+  EXPECT_EQ(xio_host_barrier(w), XIO_OK);
   EXPECT_EQ(xio_mem_free(block), XIO_OK);
   EXPECT_EQ(xio_finalize(w), XIO_OK);
 }
@@ -285,10 +285,10 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_ARG, "the ctx is empty");
   EXPECT_REFUSED(xio_ctx_recover(w_, c), XIO_ERR_ARG, "the ctx is empty");
   ASSERT_EQ(xio_ctx_create(w_, nullptr, &c), XIO_OK) << xio_last_error();
-  EXPECT_STREQ(xio_route_name(w_, c, 0, 1 << 20), "direct");
-  EXPECT_EQ(xio_route_name(w_, c, 1, 8), nullptr);
+  EXPECT_STREQ(xio_route_name(w_, c, 1 << 20, 0), "direct");
+  EXPECT_EQ(xio_route_name(w_, c, 8, 1), nullptr);
   EXPECT_PRED2(says, xio_last_error(), "PE 1");
-  EXPECT_EQ(xio_route_name(w_, c, -1, 8), nullptr);
+  EXPECT_EQ(xio_route_name(w_, c, 8, -1), nullptr);
   xio_engine_stats_t stats;
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_DIRECT, &stats), XIO_ERR_ARG, "no rings");
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, nullptr), XIO_ERR_ARG, "out is null");
@@ -308,7 +308,7 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_REFUSED(xio_ctx_recover(w_, c), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_error(w_, c, &info), XIO_ERR_STATE, "destroyed already");
-  EXPECT_EQ(xio_route_name(w_, c, 0, 8), nullptr);
+  EXPECT_EQ(xio_route_name(w_, c, 8, 0), nullptr);
   c.id += 5;
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_ARG, "never created");
 }

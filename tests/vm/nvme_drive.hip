@@ -161,7 +161,7 @@ __global__ void read_all(job j) {
 }
 
 __global__ void quiet(job j, int* status) { *status = xio_quiet(j.ctx); }
-__global__ void flush(job j) { blame(j, xio_storage_flush(j.ctx, j.storage)); }
+__global__ void flush(job j) { blame(j, xio_storage_sync(j.ctx, j.storage)); }
 
 struct drive {
   drive(const rig::team& t, const char* name, uint32_t queues) : world(t.world()) {

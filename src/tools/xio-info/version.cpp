@@ -10,6 +10,8 @@
 #include "build_commit.h"
 #include "build_parts.h"
 #include "config.h"
+#include "gpu/gpu.hpp"
+#include "tools/gpus.hpp"
 #include "tools/xio-info/section.hpp"
 
 namespace xio::info {
@@ -23,7 +25,7 @@ struct part {
 };
 constexpr part k_parts[] = {XIO_PARTS};
 
-// Of what configure found the rest builds and tests, and is not in libxio or its tools.
+// The libraries that configure found and libxio or its tools contain; others that it found serve to build and test.
 constexpr std::string_view k_libraries[] = {"fmt",    "spdlog", "boost-context", "cli11", "nlohmann-json",
                                             "mpi",    "ucx",    "sodium",        "hwloc", "liburing",
                                             "libpci", "verbs",  "mlx5dv",        "hsakmt"};
@@ -50,8 +52,8 @@ std::vector<section> version_sections() {
   section build{"build", "xio-info of XIO " PACKAGE_VERSION, {}};
   build.rows.push_back({"version", std::string(PACKAGE_VERSION), ""});
   build.rows.push_back({"commit", std::string(XIO_COMMIT), ""});
-  build.rows.push_back({"platform", std::string(XIO_GPU_NAME), ""});
-  build.rows.push_back({"gpu_targets", std::string(XIO_GPU_TARGETS), ""});
+  build.rows.push_back({"platform", std::string(gpu::name()), ""});
+  build.rows.push_back({"gpu_targets", std::string(tools::gpu_targets()), ""});
   build.rows.push_back({"compiler", std::string(__VERSION__), ""});
   return {build, parts_section("libraries", "Libraries", k_libraries),
           parts_section("features", "Features", k_features)};

@@ -39,7 +39,7 @@ class member {
   int me() const { return xio_my_pe(world_); }
   int size() const { return xio_n_pes(world_); }
   std::string route(int pe, std::size_t bytes) const {
-    const char* name = xio_route_name(world_, ctx_, pe, bytes);
+    const char* name = xio_route_name(world_, ctx_, bytes, pe);
     return name == nullptr ? "none" : name;
   }
   // Where symmetric memory is, as the system says and not as it was asked.

@@ -37,7 +37,7 @@ __global__ void put_staged_latency(work w) {
   unsigned char* stage = stage_at(memory);
   const operands o = operands::of(w);
   keep(w, timed(w, [&](std::uint32_t) {
-         const xio_status_t put = xio_put_staged(w.ctx, o.dst, o.src, o.bytes, o.peer, stage, k_stage - 128);
+         const xio_status_t put = xio_put_staged(w.ctx, o.dst, o.src, o.bytes, stage, k_stage - 128, o.peer);
          return put == XIO_OK ? xio_quiet(w.ctx) : put;
        }));
 }
@@ -47,7 +47,7 @@ __global__ void get_staged_latency(work w) {
   unsigned char* stage = stage_at(memory);
   const operands o = operands::of(w);
   keep(w, timed(w, [&](std::uint32_t) {
-         return xio_get_staged(w.ctx, o.dst, o.src, o.bytes, o.peer, stage, k_stage - 128);
+         return xio_get_staged(w.ctx, o.dst, o.src, o.bytes, stage, k_stage - 128, o.peer);
        }));
 }
 

@@ -281,7 +281,7 @@ class run {
     const xio_ctx_t ctx = s_.ctx(p_.route);
     const int peer = (s_.me() + 1) % s_.n_pes();
     const std::uint64_t asked = moves_blocks(p_.what->id) && !waits(p_.what->id) ? part() : 0;
-    const char* name = xio_route_name(s_.world(), ctx, peer, asked);
+    const char* name = xio_route_name(s_.world(), ctx, asked, peer);
     const std::string way = name == nullptr ? "" : name;
     // Copy engines are not asked for single words.
     return way == "sdma" && !moves_blocks(p_.what->id) ? "direct" : way;

@@ -51,7 +51,7 @@ class session {
   int n_pes() const { return n_; }
   xio_world_t* world() const { return world_; }
   xio_ctx_t ctx(xio_route_t route);  // collective the first time that a route is asked for
-  void barrier() { checked(xio_barrier_all(world_), "xio_barrier_all"); }
+  void barrier() { checked(xio_host_barrier(world_), "xio_host_barrier"); }
   // Filled but for the fields that a test sets; the peer is the next PE.
   work blank(xio_route_t route);
   // Collective. The longest that any PE took, time by time. No more than the first 1024 of them.

@@ -6,7 +6,7 @@
 
 namespace xio::tester {
 
-// Of what was launched on the default stream.
+// Both are about the kernels that were launched on the default stream.
 bool kernels_are_done();
 const char* finish_kernels();
 

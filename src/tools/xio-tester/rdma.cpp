@@ -126,7 +126,7 @@ void check_terms(const world& w, const pingpong_terms& mine) {
   const gpu::buffer status(sizeof(int), gpu::place::shared);
   const int other = w.my_pe() == 0 ? 1 : 0;
   gpu::copy(said, &mine, sizeof mine);
-  must(xio_barrier_all(w.get()));
+  must(xio_host_barrier(w.get()));
   const char* wrong = launch_rdma_terms(w.ctx(), heard, said, other, status.as<int>());
   if (const char* ended = finish_kernels(); wrong == nullptr) wrong = ended;
   if (wrong != nullptr)
@@ -136,7 +136,7 @@ void check_terms(const world& w, const pingpong_terms& mine) {
          xio_status_name(static_cast<xio_status_t>(*status.as<int>())));
   pingpong_terms theirs{};
   gpu::copy(&theirs, heard, sizeof theirs);
-  must(xio_barrier_all(w.get()));
+  must(xio_host_barrier(w.get()));
   if (theirs.bytes != mine.bytes || theirs.rounds != mine.rounds || theirs.seed != mine.seed ||
       theirs.verify != mine.verify)
     fail(XIO_ERR_ARG,
@@ -183,7 +183,7 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
       std::printf("rdma-ep: ping-pong, the other side, %s\n", backend_text("rdma").c_str());
     right = r.print(s.verify);
   }
-  must(xio_barrier_all(w.get()));
+  must(xio_host_barrier(w.get()));
   if (!right) return k_exit_failed;
   return was_interrupted() ? k_exit_interrupted : 0;
 }

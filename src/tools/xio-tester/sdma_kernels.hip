@@ -21,7 +21,7 @@ __device__ xio_status_t copy_once(const sdma_job& job, u8* dst, u64 number) {
       if (status != XIO_OK && status != XIO_PENDING) return status;
       return xio_sdma_wait_counter(job.queue, counter, number);
     }
-    case local_completion::flush: return xio_sdma_flush(job.queue, xio_sdma_put(job.queue, dst, job.src, job.bytes));
+    case local_completion::flush: return xio_sdma_wait(job.queue, xio_sdma_put(job.queue, dst, job.src, job.bytes));
     default: {
       const xio_status_t status = xio_sdma_test(job.queue, xio_sdma_put(job.queue, dst, job.src, job.bytes));
       if (status != XIO_OK && status != XIO_PENDING) return status;
@@ -62,7 +62,7 @@ __device__ xio_status_t throw_ball(const sdma_job& job, u64 number) {
     return xio_sdma_wait_counter(job.queue, counter, number);
   }
   const xio_req_t request = xio_sdma_put_signal(job.queue, job.dst, job.src, job.bytes, there, number, XIO_SIGNAL_SET);
-  if (job.how == local_completion::flush) return xio_sdma_flush(job.queue, request);
+  if (job.how == local_completion::flush) return xio_sdma_wait(job.queue, request);
   const xio_status_t status = xio_sdma_test(job.queue, request);
   return status != XIO_OK && status != XIO_PENDING ? status : xio_sdma_quiet(job.queue);
 }

@@ -169,7 +169,7 @@ void add_carrier(row_writer& rows, const member& m, const std::string& route, co
 }
 
 std::string route_of(const member& m, std::size_t bytes) {
-  const char* name = xio_route_name(m.world(), m.ctx(), (m.me() + 1) % m.size(), bytes);
+  const char* name = xio_route_name(m.world(), m.ctx(), bytes, (m.me() + 1) % m.size());
   return name == nullptr ? "none" : name;
 }
 

@@ -10,7 +10,7 @@ namespace xio::verify {
 
 namespace {
 
-// Of what a compute unit of AMD's has for a workgroup's memory (64 KiB) more than half: parties then run on different
+// More than half of the 64 KiB of workgroup memory that a compute unit of AMD's has: parties then run on different
 // units, with caches of their own.
 #if defined(XIO_PLATFORM_HIP)
 constexpr unsigned k_shared_bytes = 40 * 1024;

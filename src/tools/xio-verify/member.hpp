@@ -22,7 +22,7 @@ class member {
   xio_ctx_t ctx() const { return ctx_; }
   int me() const { return xio_my_pe(world_); }
   int size() const { return xio_n_pes(world_); }
-  void barrier() const { checked(xio_barrier_all(world_)); }
+  void barrier() const { checked(xio_host_barrier(world_)); }
   template <class T>
   T* symmetric(std::size_t count) const {
     void* block = nullptr;

@@ -99,7 +99,7 @@ command command_of(const stage& what, const settings& s, const surroundings& aro
   if (starts_pes) c.words = {around.launcher, "-n", std::to_string(pes_of(what, around))};
   for (std::string& word : program_of(what, s, around, rows)) c.words.push_back(std::move(word));
   if (*what.route != '\0') c.variables.emplace_back("XIO_ROUTE", what.route);
-  // Without it a lone AMD GPU on PCIe has no memory for symmetric heaps. It is for these processes alone.
+  // Without it a single AMD GPU on PCIe has no memory for symmetric heaps. It is for these processes alone.
   constexpr const char* k_fine_grain = "HSA_FORCE_FINE_GRAIN_PCIE";
   if (std::string(gpu::name()) == "hip" && std::getenv(k_fine_grain) == nullptr)
     c.variables.emplace_back(k_fine_grain, "1");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// How atomics are done; the calls are in device/atomic.hpp.
+// How atomics are done.
 #pragma once
 #include <type_traits>
 
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/rma.hpp"
 
 namespace xio::dev {
@@ -126,3 +127,49 @@ XIO_DEVICE xio_status_t just_change(const xio_ctx_t& ctx, T* dst, T operand, int
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+template <class T>
+XIO_DEVICE T xio_atomic_fetch(const xio_ctx_t& ctx, const T* src, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::fetch, T>(ctx, const_cast<T*>(src), T{}, T{}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_compare_swap(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> expected,
+                                     std::type_identity_t<T> value, int pe) {
+  return xio::dev::fetch_change<xio::dev::amo::compare_swap, T>(ctx, dst, value, expected, pe);
+}
+
+#define XIO_DEFINE_CHANGE(name, change)                                                               \
+  template <class T>                                                                                  \
+  XIO_DEVICE xio_status_t name(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) { \
+    return xio::dev::just_change<xio::dev::amo::change, T>(ctx, dst, value, pe);                      \
+  }
+#define XIO_DEFINE_FETCH(name, change)                                                     \
+  template <class T>                                                                       \
+  XIO_DEVICE T name(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) { \
+    return xio::dev::fetch_change<xio::dev::amo::change, T>(ctx, dst, value, T{}, pe);     \
+  }
+XIO_DEFINE_CHANGE(xio_atomic_set, set)
+XIO_DEFINE_CHANGE(xio_atomic_add, add)
+XIO_DEFINE_CHANGE(xio_atomic_and, bit_and)
+XIO_DEFINE_CHANGE(xio_atomic_or, bit_or)
+XIO_DEFINE_CHANGE(xio_atomic_xor, bit_xor)
+XIO_DEFINE_FETCH(xio_atomic_swap, set)
+XIO_DEFINE_FETCH(xio_atomic_fetch_add, add)
+XIO_DEFINE_FETCH(xio_atomic_fetch_and, bit_and)
+XIO_DEFINE_FETCH(xio_atomic_fetch_or, bit_or)
+XIO_DEFINE_FETCH(xio_atomic_fetch_xor, bit_xor)
+#undef XIO_DEFINE_CHANGE
+#undef XIO_DEFINE_FETCH
+
+template <class T>
+XIO_DEVICE xio_status_t xio_atomic_inc(const xio_ctx_t& ctx, T* dst, int pe) {
+  static_assert(xio::dev::k_is_atomic_integer<T>, "this atomic has no such type");
+  return xio_atomic_add(ctx, dst, T{1}, pe);
+}
+template <class T>
+XIO_DEVICE T xio_atomic_fetch_inc(const xio_ctx_t& ctx, T* dst, int pe) {
+  static_assert(xio::dev::k_is_atomic_integer<T>, "this atomic has no such type");
+  return xio_atomic_fetch_add(ctx, dst, T{1}, pe);
+}

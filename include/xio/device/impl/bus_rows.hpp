@@ -33,4 +33,58 @@ XIO_DEVICE u64 bus_address_of(const bus_place& p, u64 at) {
   return at + *in_device_memory(reinterpret_cast<const u64*>(row));
 }
 
+// A row of registered memory, in registers.
+struct region_row {
+  u64 base, bytes, software_bus, first_bus, rows;
+  u32 live;
+
+  XIO_DEVICE static region_row of(const region_view& g) {
+    static_assert(k_usual_spaces == 2);
+    return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::first)],
+            g.rows, g.live};
+  }
+  XIO_DEVICE bool holds(u64 p, u64 n) const {
+    const u64 from = p - base;
+    return (static_cast<int>(live != 0) & static_cast<int>(from < bytes) & static_cast<int>(n <= bytes - from)) != 0;
+  }
+  // Of p, which it holds, for drives of a usual space; 0 if they do not see it.
+  XIO_DEVICE u64 address(bus_space space, u64 p) const {
+    const u64 bus = space == bus_space::software ? software_bus : first_bus;
+    return bus == 0 ? 0 : bus + (p - base);
+  }
+};
+
+// Two rows in one look: the heap's, and what most often is asked for besides.
+struct region_pair {
+  region_row a, b;
+  XIO_DEVICE static region_pair at(const world_view& w, u32 i) {
+    return {region_row::of(w.regions[i]), region_row::of(w.regions[i + 1])};
+  }
+};
+static_assert(k_max_regions % 2 == 0);
+
+// Of p in a row, for drives of another than the usual spaces.
+XIO_DEVICE bus_place address_elsewhere(const region_view& g, bus_space space, u64 p) {
+  const u32 i = static_cast<u32>(space) - k_usual_spaces;
+  const u64 bus = g.more_bus[i];
+  return {bus == 0 ? 0 : bus + (p - g.base), g.more_rows[i]};
+}
+
+// Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
+// first two. Memory in parts brings its table.
+XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
+  const u64 at = reinterpret_cast<u64>(p);
+  for (u32 i = 2;; i += 2) {
+    const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
+    const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
+    if (first || second) {
+      if (static_cast<u32>(space) >= k_usual_spaces) [[unlikely]]
+        return address_elsewhere(w.regions[first ? i - 2 : i - 1], space, at);
+      return {address, first ? rows.a.rows : rows.b.rows};
+    }
+    if (i == k_max_regions) return {0, 0};
+    rows = region_pair::at(w, i);
+  }
+}
+
 }  // namespace xio::dev

@@ -113,3 +113,9 @@ XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int p
 }
 
 }  // namespace xio::dev
+
+XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.my_pe); }
+XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
+XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe) {
+  return xio::dev::peer_address(ctx, symmetric, pe);
+}

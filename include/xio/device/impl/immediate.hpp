@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How immediates are sent and taken; the calls are in device/immediate.hpp.
+// How immediates are sent and taken.
 #pragma once
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/inbox.hpp"
 #include "xio/device/impl/rma.hpp"
 #include "xio/device/impl/wait.hpp"
@@ -97,3 +98,12 @@ XIO_DEVICE xio_status_t poll_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
 }
 
 }  // namespace xio::dev
+
+XIO_DEFINE_OP(xio_put_imm, (const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t immediate, int pe),
+              xio::dev::put_immediate, ctx, {dst, src, bytes}, immediate, pe)
+XIO_DEVICE xio_status_t xio_imm_test(const xio_ctx_t& ctx, uint32_t* immediate, int pe) {
+  return xio::dev::poll_immediate(ctx, pe, immediate, false);
+}
+XIO_DEVICE xio_status_t xio_imm_wait(const xio_ctx_t& ctx, uint32_t* immediate, int pe) {
+  return xio::dev::poll_immediate(ctx, pe, immediate, true);
+}

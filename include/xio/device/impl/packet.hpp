@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How packets are written and read; the calls are in device/packet.hpp.
+// How packets are written and read.
 #pragma once
 #include "xio/device/impl/rma.hpp"
 #include "xio/device/impl/wait.hpp"
@@ -169,3 +169,16 @@ struct packet_poll {
 };
 
 }  // namespace xio::dev
+
+XIO_DEVICE xio_status_t xio_put_packet(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t flag,
+                                       int pe) {
+  return xio::dev::put_packet(ctx, dst, src, bytes, flag, pe);
+}
+XIO_DEVICE xio_status_t xio_wait_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
+                                        uint32_t flag) {
+  return xio::dev::poll_packet<xio::dev::packet_stay>(ctx, dst, packet, bytes, flag);
+}
+XIO_DEVICE xio_status_t xio_test_packet(const xio_ctx_t& ctx, void* dst, const void* packet, size_t bytes,
+                                        uint32_t flag) {
+  return xio::dev::poll_packet<xio::dev::packet_poll>(ctx, dst, packet, bytes, flag);
+}

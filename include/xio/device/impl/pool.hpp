@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How workgroups get contexts of a pool; the call is in device/pool.hpp.
+// How workgroups get contexts of a pool.
 #pragma once
 #include "xio/device/impl/ctx.hpp"
-#include "xio/device/impl/scope.hpp"
+#include "xio/device/impl/sync.hpp"
 
 namespace xio::dev {
 
@@ -28,7 +28,7 @@ XIO_DEVICE xio_status_t take_ctx(const Group& g, xio_ctx_t parent, xio_ctx_t* ow
   const ctx_view& c = ctx_of(parent);
   const posted p = by_leader(g, [&] {
     const u32 place = c.pool == nullptr ? c.pool_count : take_place(c);
-    return place == c.pool_count ? posted{0, ctx_fail(c, XIO_ERR_NO_MEMORY, call_of(call_kind::wg_ctx_create))}
+    return place == c.pool_count ? posted{0, ctx_fail(c, XIO_ERR_NO_MEMORY, call_of(call_kind::ctx_create_wg))}
                                  : posted{place, XIO_OK};
   });
   if (p.status != XIO_OK) return p.status;
@@ -50,10 +50,21 @@ XIO_DEVICE xio_status_t give_back(const Group& g, xio_ctx_t parent, xio_ctx_t ow
   if (parent.view == nullptr || own.view == nullptr) return XIO_ERR_STATE;
   const ctx_view& c = ctx_of(parent);
   const u64 place = static_cast<u64>(&ctx_of(own) - c.pool);
-  if (c.pool == nullptr || place >= c.pool_count) return ctx_fail(c, XIO_ERR_ARG, call_of(call_kind::wg_ctx_destroy));
+  if (c.pool == nullptr || place >= c.pool_count) return ctx_fail(c, XIO_ERR_ARG, call_of(call_kind::ctx_destroy_wg));
   g.sync();
   if (g.leader()) fetch_and<scope::agent, order::release>(&c.pool_used[place / 64], ~(u64{1} << (place & 63)));
   return XIO_OK;
 }
 
 }  // namespace xio::dev
+
+XIO_DEVICE xio_status_t xio_ctx_create_wg(const xio_ctx_t& ctx, xio_ctx_t* own) {
+  return xio::dev::take_ctx(xio::dev::workgroup_group::here(), ctx, own);
+}
+XIO_DEVICE xio_status_t xio_ctx_destroy_wg(const xio_ctx_t& ctx, xio_ctx_t* own) {
+  const xio_status_t status = xio_quiet_wg(*own);
+  const xio_status_t back = xio::dev::give_back(xio::dev::workgroup_group::here(), ctx, *own);
+  *own = xio_ctx_t{};
+  return status != XIO_OK ? status : back;
+}
+XIO_DEVICE xio_ctx_t xio_pool_ctx(const xio_ctx_t& ctx, uint32_t index) { return xio::dev::ctx_of_pool(ctx, index); }

@@ -88,8 +88,8 @@ XIO_DEVICE ring_view ring_in_registers(const ring_view& in_memory) {
   return r;
 }
 
-// The result of a leaf that posts, for one lane. mend: 0, or bits of mend_*, which say what is to be done before the
-// lane goes on; and, where there was no room, for how many slots. XIO_PENDING: nothing was posted.
+// The result of a leaf that posts, for one lane. Bits of mend_* say what the kernel has to do before the lane goes on,
+// and for how many slots it has to wait where there was no room. XIO_PENDING: nothing was posted.
 struct posted_ops {
   u64 ticket;
   xio_status_t status;
@@ -120,8 +120,9 @@ XIO_DEVICE posted_ops ring_post_by(Room&& find_room, Serve&& serve, Try&& try_on
   }
 }
 
-// By who took n slots that were not there, or of a ring that has failed. Seldom, so out of line. Where a view is held
-// in registers, by value: its address would put it into memory.
+// A poster calls it that has subtracted n credits of a ring with fewer, or of one that has failed: it gives them back
+// and waits for room. That is rare, so it is out of line. A platform that keeps the view in registers passes it by
+// value, since its address would put it into memory.
 template <class Codec>
 XIO_OUT_OF_LINE xio_status_t ring_take_credits_late(held_ring r, u32 n, const world_view& w, bool mine) {
   add<scope::agent, order::relaxed>(&r.state->credits, static_cast<i64>(n));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How put, get, scalars and rows are done; the calls are in device/rma.hpp.
+// How put, get, scalars and rows are done.
 #pragma once
 #include <type_traits>
 
 #include "xio/device/impl/engines.hpp"
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/hdp.hpp"
 #include "xio/device/impl/scope.hpp"
 
@@ -386,3 +387,43 @@ XIO_DEVICE xio_status_t get_strided(const xio_ctx_t& ctx, const strided<T>& a, i
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+XIO_DEFINE_OP(xio_put, (const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe), xio::dev::put, ctx,
+              {dst, src, bytes}, pe)
+XIO_DEFINE_OP(xio_get, (const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, int pe), xio::dev::get, ctx,
+              {dst, src, bytes}, pe)
+
+template <class T>
+XIO_DEVICE xio_status_t xio_p(const xio_ctx_t& ctx, T* dst, std::type_identity_t<T> value, int pe) {
+  return xio::dev::put_scalar<T>(ctx, dst, value, pe);
+}
+template <class T>
+XIO_DEVICE T xio_g(const xio_ctx_t& ctx, const T* src, int pe) {
+  return xio::dev::get_scalar<T>(ctx, src, pe);
+}
+
+template <class T>
+XIO_DEVICE xio_status_t xio_iput(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                 std::ptrdiff_t src_stride, size_t count, int pe) {
+  return xio::dev::put_strided<T>(ctx, {dst, src, dst_stride, src_stride, count}, pe);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std::ptrdiff_t dst_stride,
+                                 std::ptrdiff_t src_stride, size_t count, int pe) {
+  return xio::dev::get_strided<T>(ctx, {dst, src, dst_stride, src_stride, count}, pe);
+}
+
+XIO_DEFINE_FORMS(xio_status_t, xio_put_2d,
+                 (const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
+                  size_t height, int pe),
+                 xio::dev::put_rows(g, ctx, {dst, dst_pitch, src, src_pitch, width, height}, pe,
+                                    xio::dev::call_kind::put_tile)
+                     .status)
+XIO_DEFINE_FORMS(xio_status_t, xio_get_2d,
+                 (const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
+                  size_t height, int pe),
+                 xio::dev::get_rows(g, ctx, {dst, dst_pitch, src, src_pitch, width, height}, pe,
+                                    xio::dev::call_kind::get_tile)
+                     .status)

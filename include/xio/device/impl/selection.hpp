@@ -11,7 +11,7 @@
 #include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/platform/platform.hpp"
-#include "xio/xio.h"
+#include "xio/internal.h"
 
 #ifndef XIO_ENGINES
 #define XIO_ENGINES direct + rdma + sdma + nvme + hdp
@@ -51,7 +51,7 @@ static_assert(!k_has_rdma || family_words::chosen != 0, "XIO_ENGINES has rdma, a
 #if defined(XIO_HOST_PASS)
 // The library learns of it before main(), or when a shared object is loaded.
 struct selection_notice {
-  selection_notice() { xio_program_has(engine_words::chosen, family_words::chosen); }
+  selection_notice() { xio_internal_program_has(engine_words::chosen, family_words::chosen); }
 };
 template <bool Whole>
 struct selection_noticed {
@@ -62,7 +62,7 @@ struct selection_noticed<false> {
   selection_notice notice;
 };
 struct layout_notice {
-  explicit layout_notice(u32 layout) { xio_program_layout(layout); }
+  explicit layout_notice(u32 layout) { xio_internal_program_layout(layout); }
 };
 namespace {
 // Of each file by itself: files of one program may come from different releases of these headers.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How signals are sent; the calls are in device/signal.hpp.
+// How signals are sent.
 #pragma once
 #include "xio/device/impl/engine_ops.hpp"
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/rma.hpp"
 #include "xio/device/impl/wait.hpp"
 
@@ -154,3 +155,37 @@ XIO_DEVICE xio_status_t put_signal_counter(const xio_ctx_t& ctx, call_copy a, co
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+XIO_DEFINE_OP(xio_put_signal,
+              (const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig, uint64_t value,
+               xio_signal_op_t op, int pe),
+              xio::dev::put_signal, ctx, {dst, src, bytes}, {sig, value, op}, pe)
+
+XIO_DEVICE xio_status_t xio_signal_op(const xio_ctx_t& ctx, uint64_t* sig, uint64_t value, xio_signal_op_t op, int pe) {
+  return xio::dev::signal_alone(ctx, {sig, value, op}, pe);
+}
+XIO_DEVICE uint64_t xio_signal_fetch(const xio_ctx_t& ctx, const uint64_t* sig) {
+  uint64_t found = 0;
+  xio::dev::until<xio::dev::newest, uint64_t>(ctx, sig, XIO_CMP_GE, 0, &found, xio::dev::call_kind::signal_fetch);
+  return found;
+}
+XIO_DEVICE xio_status_t xio_signal_wait_until(const xio_ctx_t& ctx, const uint64_t* sig, xio_cmp_t cmp, uint64_t value,
+                                              uint64_t* seen) {
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, sig, cmp, value, seen, xio::dev::call_kind::signal_wait_until);
+}
+
+XIO_DEVICE xio_status_t xio_put_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                        uint64_t* counter, int pe) {
+  return xio::dev::put_counter(ctx, {dst, src, bytes}, counter, pe);
+}
+XIO_DEVICE xio_status_t xio_put_signal_counter(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes,
+                                               uint64_t* sig, uint64_t value, xio_signal_op_t op, uint64_t* counter,
+                                               int pe) {
+  return xio::dev::put_signal_counter(ctx, {dst, src, bytes}, {sig, value, op}, counter, pe);
+}
+XIO_DEVICE xio_status_t xio_wait_counter(const xio_ctx_t& ctx, const uint64_t* counter, uint64_t value) {
+  return xio::dev::until<xio::dev::stay, uint64_t>(ctx, counter, XIO_CMP_GE, value, nullptr,
+                                                   xio::dev::call_kind::wait_counter);
+}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How copies through shared memory are done; the calls are in device/staged.hpp.
+// How copies through shared memory are done.
 #pragma once
 #include "xio/device/impl/rma.hpp"
 
@@ -63,3 +63,12 @@ XIO_DEVICE xio_status_t get_staged(const xio_ctx_t& ctx, call_copy a, int pe, co
 #endif
 
 }  // namespace xio::dev
+
+XIO_DEVICE xio_status_t xio_put_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, void* stage,
+                                       size_t stage_bytes, int pe) {
+  return xio::dev::put_staged(ctx, {dst, src, bytes}, pe, {stage, stage_bytes});
+}
+XIO_DEVICE xio_status_t xio_get_staged(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, void* stage,
+                                       size_t stage_bytes, int pe) {
+  return xio::dev::get_staged(ctx, {dst, src, bytes}, pe, {stage, stage_bytes});
+}

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// How storage is read and written; the calls are in device/storage.hpp.
+// How storage is read and written.
 #pragma once
 #include "xio/device/impl/ctx.hpp"
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/hdp.hpp"
 #include "xio/device/impl/nvme.hpp"
 #include "xio/device/impl/request.hpp"
@@ -13,60 +14,6 @@
 #include "xio/xio.h"
 
 namespace xio::dev {
-
-// A row of registered memory, in registers.
-struct region_row {
-  u64 base, bytes, software_bus, first_bus, rows;
-  u32 live;
-
-  XIO_DEVICE static region_row of(const region_view& g) {
-    static_assert(k_usual_spaces == 2);
-    return {g.base, g.bytes, g.bus[static_cast<u32>(bus_space::software)], g.bus[static_cast<u32>(bus_space::first)],
-            g.rows, g.live};
-  }
-  XIO_DEVICE bool holds(u64 p, u64 n) const {
-    const u64 from = p - base;
-    return (static_cast<int>(live != 0) & static_cast<int>(from < bytes) & static_cast<int>(n <= bytes - from)) != 0;
-  }
-  // Of p, which it holds, for drives of a usual space; 0 if they do not see it.
-  XIO_DEVICE u64 address(bus_space space, u64 p) const {
-    const u64 bus = space == bus_space::software ? software_bus : first_bus;
-    return bus == 0 ? 0 : bus + (p - base);
-  }
-};
-
-// Two rows in one look: the heap's, and what most often is asked for besides.
-struct region_pair {
-  region_row a, b;
-  XIO_DEVICE static region_pair at(const world_view& w, u32 i) {
-    return {region_row::of(w.regions[i]), region_row::of(w.regions[i + 1])};
-  }
-};
-static_assert(k_max_regions % 2 == 0);
-
-// Of p in a row, for drives of another than the usual spaces.
-XIO_DEVICE bus_place address_elsewhere(const region_view& g, bus_space space, u64 p) {
-  const u32 i = static_cast<u32>(space) - k_usual_spaces;
-  const u64 bus = g.more_bus[i];
-  return {bus == 0 ? 0 : bus + (p - g.base), g.more_rows[i]};
-}
-
-// Address of [p, p + bytes) for drives of that space, or 0 if no single registered region holds it. `rows` are the
-// first two. Memory in parts brings its table.
-XIO_DEVICE bus_place bus_address(const world_view& w, region_pair rows, bus_space space, const void* p, u64 bytes) {
-  const u64 at = reinterpret_cast<u64>(p);
-  for (u32 i = 2;; i += 2) {
-    const bool first = rows.a.holds(at, bytes), second = rows.b.holds(at, bytes);
-    const u64 address = first ? rows.a.address(space, at) : rows.b.address(space, at);
-    if (first || second) {
-      if (static_cast<u32>(space) >= k_usual_spaces) [[unlikely]]
-        return address_elsewhere(w.regions[first ? i - 2 : i - 1], space, at);
-      return {address, first ? rows.a.rows : rows.b.rows};
-    }
-    if (i == k_max_regions) return {0, 0};
-    rows = region_pair::at(w, i);
-  }
-}
 
 // The storage of a handle, or null if it is closed or was never open. Another storage may have its place by now.
 XIO_DEVICE const storage_view* storage_of(xio_storage_t handle) {
@@ -434,7 +381,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
 }
 
 // Flush of one lane. One command flushes a whole namespace, the writes of every queue.
-XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) {
+XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {
   if (!storage_is_used(c, s)) mark_storage_used(c, s);
   xio_status_t status = quiet_queues_of(c, s);
   if (status != XIO_OK || s.read_only != 0) return status;
@@ -463,32 +410,42 @@ XIO_DEVICE xio_status_t storage_flush(const ctx_view& c, const storage_view& s) 
 // --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its result --
 
 template <class Group>
-XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
-  return by_leader(group, [&] { return posted{0, storage_transfer(ctx, a)}; }).status;
+XIO_DEVICE posted storage_op(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a, bool blocking) {
+  return by_leader(group, [&] {
+    posted p{0, XIO_OK};
+    p.status = blocking ? storage_transfer(ctx, a) : storage_post<false>(ctx, a, &p.request);
+    return p;
+  });
 }
 
 template <class Group>
-XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
-  return by_leader(group,
-                   [&] {
-                     posted p{0, XIO_OK};
-                     p.status = storage_post<false>(ctx, a, &p.request);
-                     return p;
-                   })
-      .request;
-}
-
-template <class Group>
-XIO_DEVICE xio_status_t storage_flush_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
+XIO_DEVICE xio_status_t storage_sync_op(const Group& group, const xio_ctx_t& ctx, xio_storage_t storage) {
   return by_leader(group,
                    [&] {
                      if (ctx.view == nullptr) return posted{0, XIO_ERR_STATE};
                      const ctx_view& c = ctx_of(ctx);
                      const storage_view* s = storage_of(storage);
-                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE, call_of(call_kind::storage_flush))
-                                                   : storage_flush(c, *s)};
+                     return posted{0, s == nullptr ? ctx_fail(c, XIO_ERR_STATE, call_of(call_kind::storage_sync))
+                                                   : storage_sync(c, *s)};
                    })
       .status;
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+XIO_DEFINE_OP(xio_read, (const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
+              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::read, buf, storage, offset, bytes})
+XIO_DEFINE_OP(xio_write, (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
+              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::write, buf, storage, offset, bytes})
+XIO_DEFINE_OP(xio_compare,
+              (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
+              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes})
+XIO_DEFINE_OP(xio_write_zeroes, (const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes),
+              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes})
+XIO_DEFINE_FORMS(xio_status_t, xio_storage_sync, (const xio_ctx_t& ctx, xio_storage_t storage),
+                 xio::dev::storage_sync_op(g, ctx, storage))
+XIO_DEVICE uint32_t xio_storage_code(const xio_ctx_t& ctx, xio_req_t request) {
+  return ctx.view == nullptr ? 0 : xio::dev::storage_code(xio::dev::ctx_of(ctx), request);
+}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// How fence, quiet and barrier are done; the calls are in device/sync.hpp.
+// How fence, quiet and barrier are done.
 #pragma once
 #include <type_traits>
 
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/hdp.hpp"
-#include "xio/device/impl/pool.hpp"
 #include "xio/device/impl/signal.hpp"
 
 namespace xio::dev {
@@ -356,3 +356,35 @@ XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+XIO_DEVICE xio_status_t xio_fence(const xio_ctx_t& ctx) { return xio::dev::fence_all(ctx); }
+XIO_DEVICE xio_status_t xio_fence_pe(const xio_ctx_t& ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
+
+XIO_DEFINE_FORMS(xio_status_t, xio_quiet, (const xio_ctx_t& ctx), xio::dev::quiet(g, ctx))
+XIO_DEFINE_FORMS(xio_status_t, xio_barrier_all, (const xio_ctx_t& ctx), xio::dev::sync_all(g, ctx, true))
+XIO_DEFINE_FORMS(xio_status_t, xio_sync_all, (const xio_ctx_t& ctx), xio::dev::sync_all(g, ctx, false))
+
+XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
+  using namespace xio::dev;
+  const ctx_view* c = view_of(ctx);
+  if (c == nullptr) return XIO_ERR_STATE;
+  if (static_cast<u32>(pe) >= c->world->n_pes)
+    return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::quiet_pe, nullptr, nullptr, 0, pe));
+  return quiet_peer(*c, c->peers[pe]);
+}
+XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  const xio_status_t status = xio::dev::wait_request(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
+}
+XIO_DEVICE xio_status_t xio_test(const xio_ctx_t& ctx, xio_req_t request) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  const xio_status_t status = xio::dev::test_request(xio::dev::ctx_of(ctx), request);
+  return status != XIO_OK ? status : xio::dev::complete_request(xio::dev::ctx_of(ctx), request);
+}
+XIO_DEVICE xio_status_t xio_wait_source(const xio_ctx_t& ctx, xio_req_t request) {
+  if (ctx.view == nullptr) return XIO_ERR_STATE;
+  return request == 0 ? XIO_OK : xio_wait(ctx, request);
+}

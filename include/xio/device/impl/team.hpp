@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exchanges among the members of a team; the calls are in device/team.hpp.
+// Exchanges among the members of a team.
 #pragma once
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/team_engine.hpp"
 #include "xio/device/impl/team_layout.hpp"
 #include "xio/device/impl/team_refusal.hpp"
@@ -306,3 +307,28 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
 }
 
 }  // namespace xio::dev::teams
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+XIO_HOST_DEVICE xio_team_t xio_team_channel(xio_team_t team, uint32_t channel) {
+  if (team.n_pes == 0 || channel >= XIO_TEAM_CHANNELS) return xio_team_t{};
+  const uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes, team.area_bytes);
+  team.work = static_cast<unsigned char*>(team.work) + (uint64_t{channel} - team.channel) * each;
+  team.channel = channel;
+  return team;
+}
+XIO_DEVICE int xio_team_world_pe(const xio_team_t& team, int pe) {
+  using xio::dev::u32;
+  return static_cast<u32>(pe) < team.n_pes ? static_cast<int>(xio::dev::teams::pe_of(team, static_cast<u32>(pe))) : -1;
+}
+XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, int pe) {
+  const int wanted = xio_team_world_pe(from, pe);
+  for (int i = 0; wanted >= 0 && i < static_cast<int>(to.n_pes); ++i)
+    if (xio_team_world_pe(to, i) == wanted) return i;
+  return -1;
+}
+
+XIO_DEFINE_FORMS(xio_status_t, xio_team_sync, (const xio_ctx_t& ctx, const xio_team_t& team),
+                 xio::dev::teams::sync(g, ctx, team))
+XIO_DEFINE_FORMS(xio_status_t, xio_team_barrier, (const xio_ctx_t& ctx, const xio_team_t& team),
+                 xio::dev::teams::barrier(g, ctx, team))

@@ -69,14 +69,14 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
 // Places and counts by member, in units of so many bytes.
 struct varied_blocks {
   unsigned char* dst;
-  const size_t *dst_places, *dst_counts;
+  const size_t *dst_offsets, *dst_counts;
   const unsigned char* src;
-  const size_t *src_places, *src_counts;
+  const size_t *src_offsets, *src_counts;
   u64 unit;
 
-  XIO_DEVICE u64 dst_place(u32 m) const { return dst_places[m] * unit; }
+  XIO_DEVICE u64 dst_offset(u32 m) const { return dst_offsets[m] * unit; }
   XIO_DEVICE u64 dst_bytes(u32 m) const { return dst_counts[m] * unit; }
-  XIO_DEVICE const unsigned char* from(u32 m) const { return src + src_places[m] * unit; }
+  XIO_DEVICE const unsigned char* from(u32 m) const { return src + src_offsets[m] * unit; }
   XIO_DEVICE u64 src_bytes(u32 m) const { return src_counts[m] * unit; }
 
   // Whether a block that comes may lie over one that is sent. All places of each side are looked at together first:
@@ -85,7 +85,7 @@ struct varied_blocks {
     const u64 none = ~u64{0};
     u64 in = none, in_end = 0, out = none, out_end = 0;
     for (u32 m = 0; m < n; ++m) {
-      const u64 to = reinterpret_cast<u64>(dst) + dst_place(m), at = reinterpret_cast<u64>(from(m));
+      const u64 to = reinterpret_cast<u64>(dst) + dst_offset(m), at = reinterpret_cast<u64>(from(m));
       if (dst_bytes(m) != 0 && to < in) in = to;
       if (dst_bytes(m) != 0 && to + dst_bytes(m) > in_end) in_end = to + dst_bytes(m);
       if (src_bytes(m) != 0 && at < out) out = at;
@@ -94,7 +94,7 @@ struct varied_blocks {
     if (in >= out_end || out >= in_end) return false;
     for (u32 i = 0; i < n; ++i)
       for (u32 k = 0; k < n; ++k) {
-        const unsigned char* to = dst + dst_place(k);
+        const unsigned char* to = dst + dst_offset(k);
         if (src_bytes(i) == 0 || dst_bytes(k) == 0 || (i == me && k == me && to == from(i))) continue;
         if (overlap(to, from(i), dst_bytes(k), src_bytes(i))) return true;
       }
@@ -102,12 +102,12 @@ struct varied_blocks {
   }
 
   XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, u32 n, u32 me) const {
-    if (dst_places == nullptr || dst_counts == nullptr || src_places == nullptr || src_counts == nullptr)
+    if (dst_offsets == nullptr || dst_counts == nullptr || src_offsets == nullptr || src_counts == nullptr)
       return {refusal::null_pointer};
     for (u32 m = 0; m < n; ++m) {
       if ((dst_counts[m] != 0 && dst == nullptr) || (src_counts[m] != 0 && src == nullptr))
         return {refusal::null_pointer};
-      if (!is_symmetric(ctx, dst + dst_place(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
+      if (!is_symmetric(ctx, dst + dst_offset(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
     return overlaps(n, me) ? objection{refusal::overlap} : objection{};
   }
@@ -119,7 +119,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
   const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t.n_pes, me)}, &x, [&](u32 to) {
-    return extent{b.dst_place(to), b.dst_bytes(to)};
+    return extent{b.dst_offset(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
   objection why;
@@ -127,7 +127,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
     const u64 room = m == me ? b.dst_bytes(m) : extent_by(t, x, m).bytes;
     if (room != b.src_bytes(m)) why = {refusal::unequal, m, b.src_bytes(m), room};
   }
-  const own_block own{b.dst + b.dst_place(me), b.from(me), b.src_bytes(me)};
+  const own_block own{b.dst + b.dst_offset(me), b.from(me), b.src_bytes(me)};
   return send_varied(
       g, ctx, t, {tag, why},
       [=](u32 to) {

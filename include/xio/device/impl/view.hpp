@@ -278,11 +278,11 @@ enum class call_kind : std::uint32_t {
   storage_write,
   storage_compare,
   storage_write_zeroes,
-  storage_flush,
+  storage_sync,
   fence_pe,
   quiet_pe,
-  wg_ctx_create,
-  wg_ctx_destroy,
+  ctx_create_wg,
+  ctx_destroy_wg,
   test_until,
   team_call,  // of a team that is refused: see team_refusal.hpp
   // Waits, which can end by the deadline.
@@ -357,7 +357,7 @@ struct alignas(128) ctx_view {
   std::uint64_t* scratch;       // results of fetching RDMA ops, 8 bytes each, registered
   std::uint64_t* scratch_used;  // one bit per scratch word
   std::uint64_t bulk_bytes;     // non-blocking copies from here on take peer_view::bulk
-  ctx_view* pool;               // contexts for xio_wg_ctx_create, or null
+  ctx_view* pool;               // contexts for xio_ctx_create_wg, or null
   std::uint64_t* pool_used;     // one bit per pool context
   std::uint32_t pool_count;
   std::uint32_t pool_index;          // place in the parent's pool; ~0 for a ctx created by the host

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// How words that peers change are watched; the calls are in device/wait.hpp.
+// How words that peers change are watched.
 #pragma once
 #include <type_traits>
 
 #include "xio/device/impl/atomic.hpp"
 #include "xio/device/impl/deadline.hpp"
+#include "xio/device/impl/forms.hpp"
 #include "xio/device/impl/hdp.hpp"
 #include "xio/device/impl/own_queues.hpp"
 
@@ -286,3 +287,54 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>&
 }
 
 }  // namespace xio::dev
+
+// --- The calls ---------------------------------------------------------------------------------------
+
+template <class T>
+XIO_DEVICE xio_status_t xio_wait_until(const xio_ctx_t& ctx, const T* ivar, xio_cmp_t cmp,
+                                       std::type_identity_t<T> value) {
+  return xio::dev::until<xio::dev::stay, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::wait_until);
+}
+template <class T>
+XIO_DEVICE xio_status_t xio_test_until(const xio_ctx_t& ctx, const T* ivar, xio_cmp_t cmp,
+                                       std::type_identity_t<T> value) {
+  return xio::dev::until<xio::dev::poll_once, T>(ctx, ivar, cmp, value, nullptr, xio::dev::call_kind::test_until);
+}
+
+// Of several words: `turn` polls, or looks once; the last argument is the watch of them.
+#define XIO_DEFINE_SEVERAL(all, any, some, turn, wanted, ...)                                                          \
+  template <class T>                                                                                                   \
+  XIO_DEVICE xio_status_t all(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, xio_cmp_t cmp,    \
+                              wanted) {                                                                                \
+    return xio::dev::until_all<xio::dev::turn>(ctx, __VA_ARGS__);                                                      \
+  }                                                                                                                    \
+  template <class T>                                                                                                   \
+  XIO_DEVICE xio_status_t any(const xio_ctx_t& ctx, const T* ivars, size_t count, const int* status, xio_cmp_t cmp,    \
+                              wanted, size_t* index) {                                                                 \
+    return xio::dev::until_any<xio::dev::turn>(ctx, __VA_ARGS__, index);                                               \
+  }                                                                                                                    \
+  template <class T>                                                                                                   \
+  XIO_DEVICE xio_status_t some(const xio_ctx_t& ctx, const T* ivars, size_t count, size_t* indices, const int* status, \
+                               xio_cmp_t cmp, wanted, size_t* found) {                                                 \
+    return xio::dev::until_some<xio::dev::turn>(ctx, __VA_ARGS__, indices, found);                                     \
+  }
+XIO_DEFINE_SEVERAL(xio_wait_until_all, xio_wait_until_any, xio_wait_until_some, stay_for_many,
+                   std::type_identity_t<T> value, xio::dev::watch<T>{ivars, status, count, cmp, {value}})
+XIO_DEFINE_SEVERAL(xio_test_all, xio_test_any, xio_test_some, poll_once, std::type_identity_t<T> value,
+                   xio::dev::watch<T>{ivars, status, count, cmp, {value}})
+XIO_DEFINE_SEVERAL(xio_wait_until_all_vector, xio_wait_until_any_vector, xio_wait_until_some_vector, stay_for_many,
+                   const T* values, xio::dev::each_of(ivars, status, count, cmp, values))
+XIO_DEFINE_SEVERAL(xio_test_all_vector, xio_test_any_vector, xio_test_some_vector, poll_once, const T* values,
+                   xio::dev::each_of(ivars, status, count, cmp, values))
+#undef XIO_DEFINE_SEVERAL
+
+XIO_DEVICE xio::dev::deadline xio_deadline(const xio_ctx_t& ctx) {
+  return ctx.view == nullptr ? xio::dev::deadline{xio::dev::deadline_clock(), 0}
+                             : xio::dev::deadline::in(xio::dev::world_of(ctx));
+}
+XIO_DEVICE bool xio_deadline_passed(const xio::dev::deadline& d) { return d.passed(); }
+XIO_DEVICE bool xio_pause_until(const xio::dev::deadline& d) { return d.wait_more(); }
+XIO_DEVICE xio_status_t xio_hdp_flush(const xio_ctx_t& ctx) {
+  return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(ctx);
+}
+XIO_DEVICE void xio_pause() { xio::dev::pause(); }

@@ -4,22 +4,6 @@
 // Part of platform.hpp.
 #if defined(XIO_ON_CUDA) && !defined(XIO_DEVICE_CUDA_HPP)
 #define XIO_DEVICE_CUDA_HPP
-#include "xio/device/platform/words.hpp"
-
-#define XIO_DEVICE __device__ inline __attribute__((always_inline))
-#define XIO_CONVERGENT XIO_DEVICE
-#define XIO_HOST_DEVICE __host__ __device__ inline
-#define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
-#define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
-// Out of line, so that what is done often stays close together: instructions are fetched in lines
-// (docs/performance.md).
-#define XIO_SLOW_PATH XIO_OUT_OF_LINE
-#define XIO_SHARED(type, name) __shared__ type name
-#define XIO_LEAF XIO_OUT_OF_LINE
-
-#define XIO_UNROLL _Pragma("unroll")
-#define XIO_ROLLED _Pragma("unroll 1")
-
 #include "xio/device/platform/ptx.hpp"
 
 namespace xio::dev {
@@ -66,24 +50,9 @@ XIO_DEVICE void fence() {
   ptx::fence<S, O>();
 }
 
-constexpr order k_acquire_by_fence = order::relaxed;
-constexpr order k_release_by_fence = order::relaxed;
-template <scope S>
-XIO_DEVICE void fence_after_loads() {
-  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
-}
-template <scope S>
-XIO_DEVICE void fence_before_stores() {
-  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
-}
-
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
-}
-template <class T>
-XIO_DEVICE T* lone_word(T* p) {
-  return p;
 }
 
 // The compiler does better with one function that does it all.
@@ -91,34 +60,9 @@ constexpr bool k_posts_by_leaf = false;
 #define XIO_ENGINE_CALL XIO_OUT_OF_LINE
 #define XIO_INLINE_LAMBDA
 
-template <class T>
-XIO_DEVICE T view_field(const T& at) {
-  return at;
-}
-template <class T>
-XIO_DEVICE const T& uniform(const T& at) {
-  return at;
-}
-
-XIO_DEVICE u32 uniform_value(u32 value) { return value; }
 // A copy, whose fields are registers: the compiler would read a view again after every acquire.
 template <class T>
 using held = const T;
-XIO_DEVICE u32 unknown(u32 value) { return value; }
-template <bool Crowded>
-class return_kept {
- public:
-  XIO_DEVICE return_kept() {}
-};
-
-template <class T>
-XIO_DEVICE const T& again(const T& at) {
-  return at;
-}
-template <class T>
-XIO_DEVICE bool is_first_lanes(const T&) {
-  return true;
-}
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {
   // PTX' shl: 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one
@@ -132,24 +76,10 @@ XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+r"(loaded)::"memor
 // nvcc moves arithmetic behind fences, where a lone thread waits for it.
 XIO_DEVICE void not_after(u64& value) { asm volatile("" : "+l"(value)); }
 
-// --- Where am I --------------------------------------------------------------------------------------
-
-XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-
-XIO_DEVICE u32 workgroup_size() { return blockDim.x * blockDim.y * blockDim.z; }
-
-XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
-
-XIO_DEVICE void sync_workgroup() { __syncthreads(); }
-
 constexpr bool k_barrier_votes = true;
 XIO_DEVICE bool sync_workgroup_any(bool mine) { return __syncthreads_or(mine ? 1 : 0) != 0; }
 
-XIO_DEVICE void before_shared_release() {}
-
 // --- Waves -------------------------------------------------------------------------------------------
-
-XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
 
 XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__ffsll(static_cast<long long>(bits)) - 1); }
 
@@ -159,8 +89,6 @@ XIO_DEVICE u32 lane_id() {
   return id;
 }
 
-XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
-
 // --- Time --------------------------------------------------------------------------------------------
 
 XIO_DEVICE u64 wall_clock() {
@@ -169,13 +97,9 @@ XIO_DEVICE u64 wall_clock() {
   return ns;
 }
 
-XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
-
 // No NVIDIA GPU has one, and the calls alone, in loops that wait for flags, cost 0.04 us and more of a round trip:
 // around them the compiler saves the registers that lanes come together by.
 constexpr bool k_has_hdp = false;
-
-constexpr bool k_pauses_at_once = false;
 
 XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 
@@ -198,11 +122,6 @@ XIO_DEVICE void pause_after(u64 waited, u64 now) {
 
 using vec16 = uint4;
 
-XIO_DEVICE void store_entry(void* slot, const entry64& e) {
-  auto* out = static_cast<vec16*>(in_device_memory(slot));
-  for (int i = 0; i < 4; ++i) out[i] = make_uint4(e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]);
-}
-
 template <class Word>
 XIO_DEVICE Word load_as(const unsigned char* p) {
   return *reinterpret_cast<const Word*>(p);
@@ -218,11 +137,6 @@ XIO_DEVICE Word load_past_caches(const unsigned char* p) {
   } else {
     return __ldcv(reinterpret_cast<const Word*>(p));
   }
-}
-template <u32 N, class Word>
-XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
-#pragma unroll
-  for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
 }
 
 // --- Numbers of two bytes ----------------------------------------------------------------------------
@@ -250,8 +164,6 @@ XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from) {
   if (is_whole(mask)) return __shfl_sync(0xffffffffu, bits, static_cast<int>(from));
   return __shfl_sync(static_cast<u32>(mask), bits, static_cast<int>(from));
 }
-XIO_DEVICE u64 first_in(u64 mask, u64 value) { return shuffle_in(mask, value, lowest_bit(mask)); }
-XIO_DEVICE u32 lanes_before(u64 mask) { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
 
 // nvcc 13 assumes that such a mask is the same in all lanes that ever run side by side. Where two groups come together,
 // one of them without some of its lanes, it then uses a single mask: lanes of the other group pass a sync that one of
@@ -276,10 +188,6 @@ XIO_DEVICE u64 wave_mask() {
   return left >= 32 ? 0xffffffffull : (u64{1} << left) - 1;
 }
 
-constexpr bool k_wave_ops_sync = false;
-constexpr bool k_lanes_fence_as_one = true;
-constexpr bool k_keys_take_turns = false;
-XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   *mask = same_key_mask(key + kind);
   return true;
@@ -291,7 +199,6 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
 constexpr bool k_stores_follow_loads = true;
 // It is 0.4 us, since masks are asked for at every use.
 constexpr bool k_lone_lanes_apart = true;
-constexpr bool k_splits_copies = true;
 constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_alone_in_flight = 16, k_past_caches_together = 16;
 constexpr u32 k_looks_together = 8;
 #if defined(XIO_PTX_ONE_WAY_FENCES)

@@ -4,28 +4,6 @@
 // Part of platform.hpp.
 #if defined(XIO_ON_HIP) && !defined(XIO_DEVICE_HIP_HPP)
 #define XIO_DEVICE_HIP_HPP
-#include <hip/hip_runtime.h>
-#include "xio/device/platform/words.hpp"
-
-#define XIO_DEVICE __device__ inline __attribute__((always_inline))
-#define XIO_CONVERGENT XIO_DEVICE
-#define XIO_HOST_DEVICE __host__ __device__ inline
-#define XIO_OUT_OF_LINE inline __device__ __attribute__((noinline))
-// clang 15's greedy register allocator makes wrong code of large kernels whose registers do not fit
-// (docs/decisions/0174-who-is-here.md). Newer compilers than HIP 5's are taken to be right.
-#if __clang_major__ < 18
-#define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
-#else
-#define XIO_IN_LINE_BY_NEW XIO_DEVICE
-#endif
-// It may use memory of the workgroup, which is better known to compilers in kernels than in functions.
-#define XIO_SLOW_PATH XIO_DEVICE
-#define XIO_SHARED(type, name) __shared__ type name
-#define XIO_LEAF inline __device__ __attribute__((noinline, not_tail_called))
-
-#define XIO_UNROLL _Pragma("unroll")
-#define XIO_ROLLED _Pragma("unroll 1")
-
 #include "xio/device/platform/amdgcn.hpp"
 
 namespace xio::dev {
@@ -66,25 +44,9 @@ XIO_RMW(fetch_or)
 XIO_RMW(fetch_xor)
 #undef XIO_RMW
 
-template <scope S, order O, class T>
-XIO_DEVICE void add(T* p, T value) {
-  (void)fetch_add<S, O>(p, value);
-}
-
 template <scope S, order O>
 XIO_DEVICE void fence() {
   amdgcn::fence<S, O>();
-}
-
-constexpr order k_acquire_by_fence = order::relaxed;
-constexpr order k_release_by_fence = order::relaxed;
-template <scope S>
-XIO_DEVICE void fence_after_loads() {
-  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
-}
-template <scope S>
-XIO_DEVICE void fence_before_stores() {
-  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
 }
 
 template <class T>
@@ -157,20 +119,7 @@ XIO_DEVICE bool is_first_lanes(const T& at) {
   return own == first;
 }
 
-XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
-
 XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+v"(loaded)::"memory"); }
-XIO_DEVICE void not_after(u64& value) { (void)value; }
-
-// --- Where am I --------------------------------------------------------------------------------------
-
-XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
-
-XIO_DEVICE u32 workgroup_size() { return blockDim.x * blockDim.y * blockDim.z; }
-
-XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
-
-XIO_DEVICE void sync_workgroup() { __syncthreads(); }
 
 // A workgroup barrier does not wait until the stores of other waves have left the CU, so a system-scope release by one
 // wave would not cover them (LLVM, AMDGPU usage, memory model gfx90a). At agent scope they have.
@@ -178,13 +127,7 @@ XIO_DEVICE void before_shared_release() { fence<scope::agent, order::release>();
 
 // --- Waves -------------------------------------------------------------------------------------------
 
-XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
-
-XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__builtin_ctzll(bits)); }
-
 XIO_DEVICE u32 lane_id() { return static_cast<u32>(__lane_id()); }
-
-XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
 
 // --- Time --------------------------------------------------------------------------------------------
 
@@ -196,26 +139,13 @@ XIO_DEVICE u64 wall_clock() {
 #endif
 }
 
-XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
-
 constexpr bool k_has_hdp = true;
 
-constexpr bool k_pauses_at_once = false;
-
 XIO_DEVICE void pause() { __builtin_amdgcn_s_sleep(1); }
-
-constexpr bool k_pauses_grow = false;
-XIO_DEVICE void pause_after(u64, u64) { pause(); }
 
 // --- Wide moves --------------------------------------------------------------------------------------
 
 using amdgcn::vec16;
-
-XIO_DEVICE void store_entry(void* slot, const entry64& e) {
-  auto* out = static_cast<vec16*>(in_device_memory(slot));
-#pragma unroll
-  for (int i = 0; i < 4; ++i) out[i] = vec16{e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]};
-}
 
 template <class Word>
 XIO_DEVICE Word load_past_caches(const unsigned char* p) {
@@ -258,8 +188,6 @@ XIO_CONVERGENT u64 converged_mask() { return amdgcn::lanes_here(); }
 // Those that left are not missed.
 XIO_DEVICE u64 wave_mask() { return amdgcn::lanes_here(); }
 
-constexpr bool k_wave_ops_sync = false;
-constexpr bool k_lanes_fence_as_one = true;
 constexpr bool k_keys_take_turns = true;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const int lane = static_cast<int>(from);
@@ -289,7 +217,6 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
 
 // --- What suits the machine --------------------------------------------------------------------------
 
-constexpr bool k_splits_copies = true;
 constexpr u32 k_in_flight = 8;
 // Fewer: all registers that a function has are those of every kernel that calls it.
 constexpr u32 k_odd_in_flight = 2;

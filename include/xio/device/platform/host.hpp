@@ -11,21 +11,6 @@
 #include "xio/device/platform/host_exec.hpp"
 #include "xio/device/platform/words.hpp"
 
-#define XIO_DEVICE inline
-// Inlined in any case, as on a GPU: the executor tells calls of converged_lanes() apart by where they stand.
-#define XIO_CONVERGENT inline __attribute__((always_inline))
-#define XIO_HOST_DEVICE inline
-#define XIO_OUT_OF_LINE inline
-#define XIO_IN_LINE_BY_NEW inline
-#define XIO_SLOW_PATH inline
-#define XIO_SHARED(type, name)                 \
-  static const char xio_shared_tag_##name = 0; \
-  type& name = *static_cast<type*>(::xio::dev::workgroup_memory(&xio_shared_tag_##name, sizeof(type), alignof(type)))
-#define XIO_LEAF XIO_OUT_OF_LINE
-
-#define XIO_UNROLL
-#define XIO_ROLLED
-
 namespace xio::dev {
 
 template <order O>
@@ -74,11 +59,6 @@ XIO_RMW(fetch_or)
 XIO_RMW(fetch_xor)
 #undef XIO_RMW
 
-template <scope S, order O, class T>
-XIO_DEVICE void add(T* p, T value) {
-  (void)fetch_add<S, O>(p, value);
-}
-
 template <scope S, order O>
 XIO_DEVICE void fence() {
 #if defined(__GNUC__) && !defined(__clang__)
@@ -95,21 +75,9 @@ XIO_DEVICE void fence() {
 // Orders are free here, and ThreadSanitizer knows nothing of fences: each access has its own.
 constexpr order k_acquire_by_fence = order::acquire;
 constexpr order k_release_by_fence = order::release;
-template <scope S>
-XIO_DEVICE void fence_after_loads() {
-  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
-}
-template <scope S>
-XIO_DEVICE void fence_before_stores() {
-  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
-}
 
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
-  return p;
-}
-template <class T>
-XIO_DEVICE T* lone_word(T* p) {
   return p;
 }
 
@@ -118,36 +86,7 @@ constexpr bool k_posts_by_leaf = true;
 #define XIO_ENGINE_CALL XIO_DEVICE
 #define XIO_INLINE_LAMBDA __attribute__((always_inline))
 
-template <class T>
-XIO_DEVICE T view_field(const T& at) {
-  return at;
-}
-template <class T>
-XIO_DEVICE const T& uniform(const T& at) {
-  return at;
-}
-
-XIO_DEVICE u32 uniform_value(u32 value) { return value; }
-XIO_DEVICE u32 unknown(u32 value) { return value; }
-template <bool Crowded>
-class return_kept {
- public:
-  XIO_DEVICE return_kept() {}
-};
-
-template <class T>
-XIO_DEVICE const T& again(const T& at) {
-  return at;
-}
-template <class T>
-XIO_DEVICE bool is_first_lanes(const T&) {
-  return true;
-}
-
-XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
-
 XIO_DEVICE void not_before(u32& loaded) { (void)loaded; }
-XIO_DEVICE void not_after(u64& value) { (void)value; }
 
 // --- Where am I --------------------------------------------------------------------------------------
 
@@ -172,8 +111,6 @@ XIO_DEVICE void sync_workgroup() {
   if (workgroup_size() != 1) host_exec::sync_workgroup();
 }
 
-XIO_DEVICE void before_shared_release() {}
-
 inline void* workgroup_memory(const void* tag, std::size_t bytes, std::size_t alignment) {
   if (host_exec::current != nullptr) return host_exec::static_shared(tag, bytes, alignment);
   // A host thread outside any kernel is a workgroup of its own; no XIO_SHARED of XIO is larger than this.
@@ -184,8 +121,6 @@ inline void* workgroup_memory(const void* tag, std::size_t bytes, std::size_t al
 // --- Waves -------------------------------------------------------------------------------------------
 
 XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__builtin_popcountll(bits)); }
-
-XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__builtin_ctzll(bits)); }
 
 XIO_DEVICE u32 lane_id() { return host_exec::current == nullptr ? 0 : host_exec::current->lane_id; }
 
@@ -214,9 +149,6 @@ XIO_DEVICE void pause() {
   }
 }
 
-constexpr bool k_pauses_grow = false;
-XIO_DEVICE void pause_after(u64, u64) { pause(); }
-
 // --- Wide moves --------------------------------------------------------------------------------------
 
 struct alignas(16) vec16 {
@@ -233,10 +165,6 @@ XIO_DEVICE Word load_past_caches(const unsigned char* p) {
   Word v;
   std::memcpy(&v, p, sizeof v);
   return v;
-}
-template <u32 N, class Word>
-XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
-  for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
 }
 
 // --- Lanes together ----------------------------------------------------------------------------------
@@ -256,8 +184,6 @@ XIO_DEVICE u64 shuffle_in(u64 mask, u64 value, u32 from) {
   if (is_alone(mask)) return value;
   return host_exec::shuffle(mask, value, from);
 }
-XIO_DEVICE u64 first_in(u64 mask, u64 value) { return shuffle_in(mask, value, lowest_bit(mask)); }
-XIO_DEVICE u32 lanes_before(u64 mask) { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
 
 XIO_CONVERGENT u64 converged_mask() {
   const auto* me = host_exec::current;
@@ -272,8 +198,6 @@ XIO_DEVICE u64 wave_mask() {
 
 constexpr bool k_wave_ops_sync = true;
 constexpr bool k_lanes_fence_as_one = false;
-constexpr bool k_keys_take_turns = false;
-XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
 XIO_CONVERGENT u64 same_key_mask(u64 key) {
   const u64 here = converged_mask();
   return is_alone(here) ? here : host_exec::match(here, key);

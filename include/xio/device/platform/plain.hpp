@@ -1,10 +1,118 @@
 // SPDX-License-Identifier: MIT
-// Plain ways, for hip.hpp and host.hpp where nothing better is there. platform.hpp gives each name its meaning.
+// What more than one platform says in the same words. platform.hpp gives each name its meaning.
 // Part of platform.hpp.
-#if (defined(XIO_ON_HIP) || defined(XIO_ON_HOST)) && !defined(XIO_DEVICE_PLAIN_HPP)
+#if (defined(XIO_ON_HIP) || defined(XIO_ON_CUDA) || defined(XIO_ON_HOST)) && !defined(XIO_DEVICE_PLAIN_HPP)
 #define XIO_DEVICE_PLAIN_HPP
 
 namespace xio::dev {
+
+// --- GPUs --------------------------------------------------------------------------------------------
+#if !defined(XIO_ON_HOST)
+
+constexpr order k_acquire_by_fence = order::relaxed;
+constexpr order k_release_by_fence = order::relaxed;
+
+XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
+
+XIO_DEVICE u32 workgroup_size() { return blockDim.x * blockDim.y * blockDim.z; }
+
+XIO_DEVICE u32 workgroup_index() { return (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x; }
+
+XIO_DEVICE void sync_workgroup() { __syncthreads(); }
+
+XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
+
+XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
+
+XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
+
+constexpr bool k_pauses_at_once = false;
+constexpr bool k_wave_ops_sync = false;
+constexpr bool k_lanes_fence_as_one = true;
+constexpr bool k_splits_copies = true;
+
+XIO_DEVICE void store_entry(void* slot, const entry64& e) {
+  auto* out = static_cast<vec16*>(in_device_memory(slot));
+  XIO_UNROLL for (int i = 0; i < 4; ++i) out[i] = vec16{e.dw[4 * i], e.dw[4 * i + 1], e.dw[4 * i + 2], e.dw[4 * i + 3]};
+}
+
+#endif
+
+// --- All ---------------------------------------------------------------------------------------------
+
+template <scope S>
+XIO_DEVICE void fence_after_loads() {
+  if constexpr (k_acquire_by_fence == order::relaxed) fence<S, order::acquire>();
+}
+template <scope S>
+XIO_DEVICE void fence_before_stores() {
+  if constexpr (k_release_by_fence == order::relaxed) fence<S, order::release>();
+}
+
+// --- Where lanes go by themselves, and compilers need no word on what they share ----------------------
+#if !defined(XIO_ON_HIP)
+
+template <class T>
+XIO_DEVICE T* lone_word(T* p) {
+  return p;
+}
+
+template <class T>
+XIO_DEVICE T view_field(const T& at) {
+  return at;
+}
+template <class T>
+XIO_DEVICE const T& uniform(const T& at) {
+  return at;
+}
+
+XIO_DEVICE u32 uniform_value(u32 value) { return value; }
+XIO_DEVICE u32 unknown(u32 value) { return value; }
+template <bool Crowded>
+class return_kept {
+ public:
+  XIO_DEVICE return_kept() {}
+};
+
+template <class T>
+XIO_DEVICE const T& again(const T& at) {
+  return at;
+}
+template <class T>
+XIO_DEVICE bool is_first_lanes(const T&) {
+  return true;
+}
+
+XIO_DEVICE void before_shared_release() {}
+
+XIO_DEVICE u64 first_in(u64 mask, u64 value) { return shuffle_in(mask, value, lowest_bit(mask)); }
+XIO_DEVICE u32 lanes_before(u64 mask) { return popcount(mask & ((u64{1} << lane_id()) - 1)); }
+constexpr bool k_keys_take_turns = false;
+XIO_DEVICE u64 value_of_lane(u64 value, u32 from) { return shuffle_in(converged_mask(), value, from); }
+
+template <u32 N, class Word>
+XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64 stride) {
+  XIO_UNROLL for (u32 k = 0; k < N; ++k) v[k] = load_past_caches<Word>(p + k * stride);
+}
+
+#endif
+
+// --- Where the machine has nothing better ------------------------------------------------------------
+#if !defined(XIO_ON_CUDA)
+
+template <scope S, order O, class T>
+XIO_DEVICE void add(T* p, T value) {
+  (void)fetch_add<S, O>(p, value);
+}
+
+XIO_DEVICE bool bit_of(u32 mask, u32 i) { return i < 32 && (mask >> i & 1) != 0; }
+
+XIO_DEVICE void not_after(u64& value) { (void)value; }
+
+XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__builtin_ctzll(bits)); }
+
+constexpr bool k_pauses_grow = false;
+XIO_DEVICE void pause_after(u64, u64) { pause(); }
 
 constexpr bool k_barrier_votes = false;
 XIO_DEVICE bool sync_workgroup_any(bool mine) {
@@ -60,6 +168,8 @@ XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) {
 }
 
 constexpr bool k_adds_floats = false;
+
+#endif
 
 }  // namespace xio::dev
 

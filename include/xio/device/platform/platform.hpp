@@ -19,21 +19,21 @@
 //   XIO_HAS_BULK_COPY   set where there is a bulk copy unit (bulk::copy)
 //   XIO_HOST_PASS       set while code for the host is made, also of device code
 #pragma once
+#if __cplusplus <= 201703L
+#error "XIO's device headers need C++20: compile with -std=c++20"
+#endif
+
 #include "xio/device/platform/words.hpp"
 #include "xio/status.h"
 
 #if defined(__HIPCC__) || defined(__HIP__)
 #define XIO_ON_HIP 1
-#include "xio/device/platform/hip.hpp"
-#include "xio/device/platform/plain.hpp"
 #elif defined(__CUDACC__)
 #define XIO_ON_CUDA 1
-#include "xio/device/platform/cuda.hpp"
 #else
 #define XIO_ON_HOST 1
-#include "xio/device/platform/host.hpp"
-#include "xio/device/platform/plain.hpp"
 #endif
+#include "xio/device/platform/macros.hpp"
 
 #if !defined(__HIP_DEVICE_COMPILE__) && !defined(__CUDA_ARCH__)
 #define XIO_HOST_PASS 1
@@ -221,3 +221,9 @@ XIO_DEVICE u16 half_of_float(float value);
 //                           looks, nor on the way out (docs/performance.md)
 
 }  // namespace xio::dev
+
+// That of the platform says something, the others nothing.
+#include "xio/device/platform/cuda.hpp"
+#include "xio/device/platform/hip.hpp"
+#include "xio/device/platform/host.hpp"
+#include "xio/device/platform/plain.hpp"

@@ -33,7 +33,7 @@ XIO_ROCSHMEM_BOTH int rocshmem_team_n_pes(rocshmem_team_t team) {
   XIO_ROCSHMEM_SIDE(impl::team_n_pes(team), impl::host_team_n_pes(team));
 }
 XIO_ROCSHMEM_BOTH int rocshmem_team_translate_pe(rocshmem_team_t from, int pe, rocshmem_team_t to) {
-  XIO_ROCSHMEM_SIDE(xio_team_translate(impl::team_of(from), pe, impl::team_of(to)),
+  XIO_ROCSHMEM_SIDE(xio_team_translate(impl::team_of(from), impl::team_of(to), pe),
                     impl::host_team_translate(from, pe, to));
 }
 XIO_ROCSHMEM_BOTH void rocshmem_barrier(rocshmem_team_t team = ROCSHMEM_TEAM_WORLD) {
@@ -166,27 +166,7 @@ XIO_ROCSHMEM_REDUCE_NUMBERS(float, float)
 XIO_ROCSHMEM_REDUCE_NUMBERS(double, double)
 XIO_ROCSHMEM_REDUCE_NUMBERS(half, rocshmem_half_t)
 XIO_ROCSHMEM_REDUCE_NUMBERS(bfloat16, rocshmem_bfloat16_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(char, char)
-XIO_ROCSHMEM_REDUCE_INTEGERS(schar, signed char)
-XIO_ROCSHMEM_REDUCE_INTEGERS(short, short)
-XIO_ROCSHMEM_REDUCE_INTEGERS(int, int)
-XIO_ROCSHMEM_REDUCE_INTEGERS(long, long)
-XIO_ROCSHMEM_REDUCE_INTEGERS(longlong, long long)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uchar, unsigned char)
-XIO_ROCSHMEM_REDUCE_INTEGERS(ushort, unsigned short)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uint, unsigned)
-XIO_ROCSHMEM_REDUCE_INTEGERS(ulong, unsigned long)
-XIO_ROCSHMEM_REDUCE_INTEGERS(ulonglong, unsigned long long)
-XIO_ROCSHMEM_REDUCE_INTEGERS(int8, std::int8_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(int16, std::int16_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(int32, std::int32_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(int64, std::int64_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uint8, std::uint8_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uint16, std::uint16_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uint32, std::uint32_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(uint64, std::uint64_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(size, std::size_t)
-XIO_ROCSHMEM_REDUCE_INTEGERS(ptrdiff, std::ptrdiff_t)
+XIO_ROCSHMEM_EACH_INTEGER(XIO_ROCSHMEM_REDUCE_INTEGERS)
 #undef XIO_ROCSHMEM_REDUCE_INTEGERS
 #undef XIO_ROCSHMEM_REDUCE_NUMBERS
 #undef XIO_ROCSHMEM_REDUCE_OF

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 
+#include "xio/compat/rocshmem/impl/each_type.hpp"
 #include "xio/compat/rocshmem/impl/host.hpp"
 
 namespace rocshmem {
@@ -41,7 +42,7 @@ XIO_DEVICE void rocshmem_wg_init_thread(int, int* provided) { *provided = ROCSHM
 // All threads of the workgroup call; `ctx` may be of each thread or shared.
 XIO_DEVICE int rocshmem_wg_ctx_create(std::int64_t, rocshmem_ctx_t* ctx) {
   xio_ctx_t own{};
-  const xio_status_t status = xio_wg_ctx_create(impl::resolve(), &own);
+  const xio_status_t status = xio_ctx_create_wg(impl::resolve(), &own);
   impl::keep(status);
   *ctx = status == XIO_OK ? rocshmem_ctx_t{reinterpret_cast<unsigned long long>(own.view), 0} : ROCSHMEM_CTX_INVALID;
   __syncthreads();
@@ -61,7 +62,7 @@ XIO_DEVICE void rocshmem_wg_ctx_destroy(rocshmem_ctx_t* ctx) {
   xio_ctx_t own = impl::resolve(*ctx);
   __syncthreads();
   if (none) return;
-  impl::keep(xio_wg_ctx_destroy(impl::resolve(), &own));
+  impl::keep(xio_ctx_destroy_wg(impl::resolve(), &own));
   *ctx = ROCSHMEM_CTX_INVALID;
 }
 // Of the context's team.
@@ -119,60 +120,37 @@ XIO_ROCSHMEM_MEET(sync_all)
 
 // --- Copies, and copies with a signal ----------------------------------------------------------------
 
-// The four copies of one scope. PUT and GET are the names between rocshmem_ and the suffixes, SCOPE is empty, _wave or
-// _wg, UNIT is what n counts in bytes.
-#define XIO_ROCSHMEM_COPY(PUT, GET, T, UNIT, SCOPE)                                                                \
-  XIO_DEVICE void rocshmem_ctx_##PUT##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) {       \
-    impl::keep(xio_put##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));                       \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_##PUT##SCOPE(T* to, const T* from, std::size_t n, int pe) {                             \
-    rocshmem_ctx_##PUT##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                              \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_ctx_##PUT##_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) { \
-    impl::keep_request(xio_put_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));           \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_##PUT##_nbi##SCOPE(T* to, const T* from, std::size_t n, int pe) {                       \
-    rocshmem_ctx_##PUT##_nbi##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                        \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_ctx_##GET##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) {       \
-    impl::keep(xio_get##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));                       \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_##GET##SCOPE(T* to, const T* from, std::size_t n, int pe) {                             \
-    rocshmem_ctx_##GET##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                              \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_ctx_##GET##_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) { \
-    impl::keep_request(xio_get_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));           \
-  }                                                                                                                \
-  XIO_DEVICE void rocshmem_##GET##_nbi##SCOPE(T* to, const T* from, std::size_t n, int pe) {                       \
-    rocshmem_ctx_##GET##_nbi##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                        \
+// A copy by CALL, whose result KEEP keeps. NAME is what follows rocshmem_, UNIT is what n counts in bytes.
+#define XIO_ROCSHMEM_COPY(NAME, CALL, KEEP, T, UNIT)                                                   \
+  XIO_DEVICE void rocshmem_ctx_##NAME(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, int pe) { \
+    impl::KEEP(CALL(impl::resolve(c), to, from, n*(UNIT), impl::world_pe(c, pe)));                     \
+  }                                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME(T* to, const T* from, std::size_t n, int pe) {                       \
+    rocshmem_ctx_##NAME(ROCSHMEM_CTX_DEFAULT, to, from, n, pe);                                        \
   }
-// Data, and a signal that is seen after it.
-#define XIO_ROCSHMEM_SIGNAL(PUT, T, UNIT, SCOPE)                                                                    \
-  XIO_DEVICE void rocshmem_ctx_##PUT##_signal##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,         \
-                                                     std::uint64_t* sig, std::uint64_t value, int op, int pe) {     \
-    impl::keep(xio_put_signal##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe))); \
+// Likewise, and a signal that is seen after the data.
+#define XIO_ROCSHMEM_SIGNAL(NAME, CALL, KEEP, T, UNIT)                                                              \
+  XIO_DEVICE void rocshmem_ctx_##NAME(rocshmem_ctx_t c, T* to, const T* from, std::size_t n, std::uint64_t* sig,    \
+                                      std::uint64_t value, int op, int pe) {                                        \
+    impl::KEEP(CALL(impl::resolve(c), to, from, n*(UNIT), sig, value, xio_signal_op_t(op), impl::world_pe(c, pe))); \
   }                                                                                                                 \
-  XIO_DEVICE void rocshmem_##PUT##_signal##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,           \
-                                                 std::uint64_t value, int op, int pe) {                             \
-    rocshmem_ctx_##PUT##_signal##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, sig, value, op, pe);                      \
-  }                                                                                                                 \
-  XIO_DEVICE void rocshmem_ctx_##PUT##_signal_nbi##SCOPE(rocshmem_ctx_t c, T* to, const T* from, std::size_t n,     \
-                                                         std::uint64_t* sig, std::uint64_t value, int op, int pe) { \
-    impl::keep_request(                                                                                             \
-        xio_put_signal_nbi##SCOPE(impl::resolve(c), to, from, n*(UNIT), sig, value, op, impl::world_pe(c, pe)));    \
-  }                                                                                                                 \
-  XIO_DEVICE void rocshmem_##PUT##_signal_nbi##SCOPE(T* to, const T* from, std::size_t n, std::uint64_t* sig,       \
-                                                     std::uint64_t value, int op, int pe) {                         \
-    rocshmem_ctx_##PUT##_signal_nbi##SCOPE(ROCSHMEM_CTX_DEFAULT, to, from, n, sig, value, op, pe);                  \
+  XIO_DEVICE void rocshmem_##NAME(T* to, const T* from, std::size_t n, std::uint64_t* sig, std::uint64_t value,     \
+                                  int op, int pe) {                                                                 \
+    rocshmem_ctx_##NAME(ROCSHMEM_CTX_DEFAULT, to, from, n, sig, value, op, pe);                                     \
   }
+// All of one scope, which is empty, _wave or _wg.
+#define XIO_ROCSHMEM_COPIES(PUT, GET, T, UNIT, SCOPE)                            \
+  XIO_ROCSHMEM_COPY(PUT##SCOPE, xio_put##SCOPE, keep, T, UNIT)                   \
+  XIO_ROCSHMEM_COPY(PUT##_nbi##SCOPE, xio_put_nbi##SCOPE, keep_request, T, UNIT) \
+  XIO_ROCSHMEM_COPY(GET##SCOPE, xio_get##SCOPE, keep, T, UNIT)                   \
+  XIO_ROCSHMEM_COPY(GET##_nbi##SCOPE, xio_get_nbi##SCOPE, keep_request, T, UNIT) \
+  XIO_ROCSHMEM_SIGNAL(PUT##_signal##SCOPE, xio_put_signal##SCOPE, keep, T, UNIT) \
+  XIO_ROCSHMEM_SIGNAL(PUT##_signal_nbi##SCOPE, xio_put_signal_nbi##SCOPE, keep_request, T, UNIT)
 // All of a type, and its single values.
 #define XIO_ROCSHMEM_TYPE(NAME, T)                                                    \
-  XIO_ROCSHMEM_COPY(NAME##_put, NAME##_get, T, sizeof(T), )                           \
-  XIO_ROCSHMEM_COPY(NAME##_put, NAME##_get, T, sizeof(T), _wave)                      \
-  XIO_ROCSHMEM_COPY(NAME##_put, NAME##_get, T, sizeof(T), _wg)                        \
-  XIO_ROCSHMEM_SIGNAL(NAME##_put, T, sizeof(T), )                                     \
-  XIO_ROCSHMEM_SIGNAL(NAME##_put, T, sizeof(T), _wave)                                \
-  XIO_ROCSHMEM_SIGNAL(NAME##_put, T, sizeof(T), _wg)                                  \
+  XIO_ROCSHMEM_COPIES(NAME##_put, NAME##_get, T, sizeof(T), )                         \
+  XIO_ROCSHMEM_COPIES(NAME##_put, NAME##_get, T, sizeof(T), _wave)                    \
+  XIO_ROCSHMEM_COPIES(NAME##_put, NAME##_get, T, sizeof(T), _wg)                      \
   XIO_DEVICE void rocshmem_ctx_##NAME##_p(rocshmem_ctx_t c, T* to, T value, int pe) { \
     impl::keep(xio_p(impl::resolve(c), to, value, impl::world_pe(c, pe)));            \
   }                                                                                   \
@@ -185,100 +163,54 @@ XIO_ROCSHMEM_MEET(sync_all)
   XIO_DEVICE T rocshmem_##NAME##_g(const T* from, int pe) {                           \
     return rocshmem_ctx_##NAME##_g(ROCSHMEM_CTX_DEFAULT, from, pe);                   \
   }
-#define XIO_ROCSHMEM_WAITS(NAME, T)                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until(T* ivar, int cmp, T value) {                                           \
-    impl::keep(xio_wait_until(impl::resolve(), ivar, cmp, value));                                                    \
-  }                                                                                                                   \
-  XIO_DEVICE int rocshmem_##NAME##_test(T* ivar, int cmp, T value) {                                                  \
-    const xio_status_t status = xio_test_until(impl::resolve(), ivar, cmp, value);                                    \
-    impl::keep(status);                                                                                               \
-    return status == XIO_OK;                                                                                          \
-  }                                                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until_all(T* ivars, std::size_t n, const int* status, int cmp, T value) {    \
-    impl::keep(xio_wait_until_all(impl::resolve(), ivars, n, status, cmp, value));                                    \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any(T* ivars, std::size_t n, const int* status, int cmp,        \
-                                                          T value) {                                                  \
-    std::size_t index = SIZE_MAX;                                                                                     \
-    impl::keep(xio_wait_until_any(impl::resolve(), ivars, n, status, cmp, value, &index));                            \
-    return index;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some(T* ivars, std::size_t n, std::size_t* indices,             \
-                                                           const int* status, int cmp, T value) {                     \
-    std::size_t found = 0;                                                                                            \
-    impl::keep(xio_wait_until_some(impl::resolve(), ivars, n, indices, status, cmp, value, &found));                  \
-    return found;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE void rocshmem_##NAME##_wait_until_all_vector(T* ivars, std::size_t n, const int* status, int cmp,        \
-                                                          T* value) {                                                 \
-    impl::keep(xio_wait_until_all_vector(impl::resolve(), ivars, n, status, cmp, value));                             \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any_vector(T* ivars, std::size_t n, const int* status, int cmp, \
-                                                                 T* value) {                                          \
-    std::size_t index = SIZE_MAX;                                                                                     \
-    impl::keep(xio_wait_until_any_vector(impl::resolve(), ivars, n, status, cmp, value, &index));                     \
-    return index;                                                                                                     \
-  }                                                                                                                   \
-  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some_vector(T* ivars, std::size_t n, std::size_t* indices,      \
-                                                                  const int* status, int cmp, T* value) {             \
-    std::size_t found = 0;                                                                                            \
-    impl::keep(xio_wait_until_some_vector(impl::resolve(), ivars, n, indices, status, cmp, value, &found));           \
-    return found;                                                                                                     \
+#define XIO_ROCSHMEM_WAITS(NAME, T)                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until(T* ivar, int cmp, T value) {                                            \
+    impl::keep(xio_wait_until(impl::resolve(), ivar, xio_cmp_t(cmp), value));                                          \
+  }                                                                                                                    \
+  XIO_DEVICE int rocshmem_##NAME##_test(T* ivar, int cmp, T value) {                                                   \
+    const xio_status_t status = xio_test_until(impl::resolve(), ivar, xio_cmp_t(cmp), value);                          \
+    impl::keep(status);                                                                                                \
+    return status == XIO_OK;                                                                                           \
+  }                                                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until_all(T* ivars, std::size_t n, const int* status, int cmp, T value) {     \
+    impl::keep(xio_wait_until_all(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value));                          \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any(T* ivars, std::size_t n, const int* status, int cmp,         \
+                                                          T value) {                                                   \
+    std::size_t index = SIZE_MAX;                                                                                      \
+    impl::keep(xio_wait_until_any(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value, &index));                  \
+    return index;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some(T* ivars, std::size_t n, std::size_t* indices,              \
+                                                           const int* status, int cmp, T value) {                      \
+    std::size_t found = 0;                                                                                             \
+    impl::keep(xio_wait_until_some(impl::resolve(), ivars, n, indices, status, xio_cmp_t(cmp), value, &found));        \
+    return found;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE void rocshmem_##NAME##_wait_until_all_vector(T* ivars, std::size_t n, const int* status, int cmp,         \
+                                                          T* value) {                                                  \
+    impl::keep(xio_wait_until_all_vector(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value));                   \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_any_vector(T* ivars, std::size_t n, const int* status, int cmp,  \
+                                                                 T* value) {                                           \
+    std::size_t index = SIZE_MAX;                                                                                      \
+    impl::keep(xio_wait_until_any_vector(impl::resolve(), ivars, n, status, xio_cmp_t(cmp), value, &index));           \
+    return index;                                                                                                      \
+  }                                                                                                                    \
+  XIO_DEVICE std::size_t rocshmem_##NAME##_wait_until_some_vector(T* ivars, std::size_t n, std::size_t* indices,       \
+                                                                  const int* status, int cmp, T* value) {              \
+    std::size_t found = 0;                                                                                             \
+    impl::keep(xio_wait_until_some_vector(impl::resolve(), ivars, n, indices, status, xio_cmp_t(cmp), value, &found)); \
+    return found;                                                                                                      \
   }
-XIO_ROCSHMEM_TYPE(float, float)
-XIO_ROCSHMEM_TYPE(double, double)
-XIO_ROCSHMEM_TYPE(char, char)
-XIO_ROCSHMEM_TYPE(schar, signed char)
-XIO_ROCSHMEM_TYPE(short, short)
-XIO_ROCSHMEM_TYPE(int, int)
-XIO_ROCSHMEM_TYPE(long, long)
-XIO_ROCSHMEM_TYPE(longlong, long long)
-XIO_ROCSHMEM_TYPE(uchar, unsigned char)
-XIO_ROCSHMEM_TYPE(ushort, unsigned short)
-XIO_ROCSHMEM_TYPE(uint, unsigned)
-XIO_ROCSHMEM_TYPE(ulong, unsigned long)
-XIO_ROCSHMEM_TYPE(ulonglong, unsigned long long)
-XIO_ROCSHMEM_TYPE(int8, std::int8_t)
-XIO_ROCSHMEM_TYPE(int16, std::int16_t)
-XIO_ROCSHMEM_TYPE(int32, std::int32_t)
-XIO_ROCSHMEM_TYPE(int64, std::int64_t)
-XIO_ROCSHMEM_TYPE(uint8, std::uint8_t)
-XIO_ROCSHMEM_TYPE(uint16, std::uint16_t)
-XIO_ROCSHMEM_TYPE(uint32, std::uint32_t)
-XIO_ROCSHMEM_TYPE(uint64, std::uint64_t)
-XIO_ROCSHMEM_TYPE(size, std::size_t)
-XIO_ROCSHMEM_TYPE(ptrdiff, std::ptrdiff_t)
-XIO_ROCSHMEM_WAITS(float, float)
-XIO_ROCSHMEM_WAITS(double, double)
-XIO_ROCSHMEM_WAITS(char, char)
-XIO_ROCSHMEM_WAITS(schar, signed char)
-XIO_ROCSHMEM_WAITS(short, short)
-XIO_ROCSHMEM_WAITS(int, int)
-XIO_ROCSHMEM_WAITS(long, long)
-XIO_ROCSHMEM_WAITS(longlong, long long)
-XIO_ROCSHMEM_WAITS(uchar, unsigned char)
-XIO_ROCSHMEM_WAITS(ushort, unsigned short)
-XIO_ROCSHMEM_WAITS(uint, unsigned)
-XIO_ROCSHMEM_WAITS(ulong, unsigned long)
-XIO_ROCSHMEM_WAITS(ulonglong, unsigned long long)
-XIO_ROCSHMEM_WAITS(int8, std::int8_t)
-XIO_ROCSHMEM_WAITS(int16, std::int16_t)
-XIO_ROCSHMEM_WAITS(int32, std::int32_t)
-XIO_ROCSHMEM_WAITS(int64, std::int64_t)
-XIO_ROCSHMEM_WAITS(uint8, std::uint8_t)
-XIO_ROCSHMEM_WAITS(uint16, std::uint16_t)
-XIO_ROCSHMEM_WAITS(uint32, std::uint32_t)
-XIO_ROCSHMEM_WAITS(uint64, std::uint64_t)
-XIO_ROCSHMEM_WAITS(size, std::size_t)
-XIO_ROCSHMEM_WAITS(ptrdiff, std::ptrdiff_t)
-XIO_ROCSHMEM_COPY(putmem, getmem, void, 1, )
-XIO_ROCSHMEM_COPY(putmem, getmem, void, 1, _wave)
-XIO_ROCSHMEM_COPY(putmem, getmem, void, 1, _wg)
-XIO_ROCSHMEM_SIGNAL(putmem, void, 1, )
-XIO_ROCSHMEM_SIGNAL(putmem, void, 1, _wave)
-XIO_ROCSHMEM_SIGNAL(putmem, void, 1, _wg)
+XIO_ROCSHMEM_EACH_NUMBER(XIO_ROCSHMEM_TYPE)
+XIO_ROCSHMEM_EACH_NUMBER(XIO_ROCSHMEM_WAITS)
+XIO_ROCSHMEM_COPIES(putmem, getmem, void, 1, )
+XIO_ROCSHMEM_COPIES(putmem, getmem, void, 1, _wave)
+XIO_ROCSHMEM_COPIES(putmem, getmem, void, 1, _wg)
 #undef XIO_ROCSHMEM_WAITS
 #undef XIO_ROCSHMEM_TYPE
+#undef XIO_ROCSHMEM_COPIES
 #undef XIO_ROCSHMEM_SIGNAL
 #undef XIO_ROCSHMEM_COPY
 
@@ -292,137 +224,59 @@ XIO_DEVICE std::uint64_t rocshmem_signal_fetch_wg(const std::uint64_t* sig) { re
 // Returns the value that ended the wait.
 XIO_DEVICE std::uint64_t rocshmem_signal_wait_until(std::uint64_t* sig, int cmp, std::uint64_t value) {
   std::uint64_t seen = 0;
-  impl::keep(xio_signal_wait_until(impl::resolve(), sig, cmp, value, &seen));
+  impl::keep(xio_signal_wait_until(impl::resolve(), sig, xio_cmp_t(cmp), value, &seen));
   return seen;
 }
 XIO_DEVICE void rocshmem_signal_op(std::uint64_t* sig, std::uint64_t value, int op, int pe) {
-  impl::keep(xio_signal_op(impl::resolve(), sig, value, op, pe));
+  impl::keep(xio_signal_op(impl::resolve(), sig, value, xio_signal_op_t(op), pe));
 }
 
 // --- Atomics -----------------------------------------------------------------------------------------
 
-#define XIO_ROCSHMEM_AMO_ANY(NAME, T)                                                           \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch(rocshmem_ctx_t c, T* dst, int pe) {           \
-    return xio_atomic_fetch(impl::resolve(c), dst, impl::world_pe(c, pe));                      \
-  }                                                                                             \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch(T* dst, int pe) {                                 \
-    return rocshmem_ctx_##NAME##_atomic_fetch(ROCSHMEM_CTX_DEFAULT, dst, pe);                   \
-  }                                                                                             \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_set(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    impl::keep(xio_atomic_set(impl::resolve(c), dst, value, impl::world_pe(c, pe)));            \
-  }                                                                                             \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_set(T* dst, T value, int pe) {                       \
-    rocshmem_ctx_##NAME##_atomic_set(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                     \
-  }                                                                                             \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_swap(rocshmem_ctx_t c, T* dst, T value, int pe) {   \
-    return xio_atomic_swap(impl::resolve(c), dst, value, impl::world_pe(c, pe));                \
-  }                                                                                             \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_swap(T* dst, T value, int pe) {                         \
-    return rocshmem_ctx_##NAME##_atomic_swap(ROCSHMEM_CTX_DEFAULT, dst, value, pe);             \
+// An atomic that returns the word as it was, and one that returns nothing. OP is what follows NAME##_atomic_; LIST and
+// ARGS are its operands in brackets, each with a comma before it.
+#define XIO_ROCSHMEM_PASS(...) __VA_ARGS__
+#define XIO_ROCSHMEM_FETCH(NAME, T, OP, LIST, ARGS)                                                         \
+  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_##OP(rocshmem_ctx_t c, T* dst XIO_ROCSHMEM_PASS LIST, int pe) { \
+    return xio_atomic_##OP(impl::resolve(c), dst XIO_ROCSHMEM_PASS ARGS, impl::world_pe(c, pe));            \
+  }                                                                                                         \
+  XIO_DEVICE T rocshmem_##NAME##_atomic_##OP(T* dst XIO_ROCSHMEM_PASS LIST, int pe) {                       \
+    return rocshmem_ctx_##NAME##_atomic_##OP(ROCSHMEM_CTX_DEFAULT, dst XIO_ROCSHMEM_PASS ARGS, pe);         \
   }
-#define XIO_ROCSHMEM_AMO_INTEGER(NAME, T)                                                                         \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_add(rocshmem_ctx_t c, T* dst, T value, int pe) {                   \
-    impl::keep(xio_atomic_add(impl::resolve(c), dst, value, impl::world_pe(c, pe)));                              \
-  }                                                                                                               \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_add(T* dst, T value, int pe) {                                         \
-    rocshmem_ctx_##NAME##_atomic_add(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                                       \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_add(rocshmem_ctx_t c, T* dst, T value, int pe) {                \
-    return xio_atomic_fetch_add(impl::resolve(c), dst, value, impl::world_pe(c, pe));                             \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_add(T* dst, T value, int pe) {                                      \
-    return rocshmem_ctx_##NAME##_atomic_fetch_add(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                          \
-  }                                                                                                               \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_inc(rocshmem_ctx_t c, T* dst, int pe) {                            \
-    impl::keep(xio_atomic_inc(impl::resolve(c), dst, impl::world_pe(c, pe)));                                     \
-  }                                                                                                               \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_inc(T* dst, int pe) {                                                  \
-    rocshmem_ctx_##NAME##_atomic_inc(ROCSHMEM_CTX_DEFAULT, dst, pe);                                              \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_inc(rocshmem_ctx_t c, T* dst, int pe) {                         \
-    return xio_atomic_fetch_inc(impl::resolve(c), dst, impl::world_pe(c, pe));                                    \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_inc(T* dst, int pe) {                                               \
-    return rocshmem_ctx_##NAME##_atomic_fetch_inc(ROCSHMEM_CTX_DEFAULT, dst, pe);                                 \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_compare_swap(rocshmem_ctx_t c, T* dst, T expected, T value, int pe) { \
-    return xio_atomic_compare_swap(impl::resolve(c), dst, expected, value, impl::world_pe(c, pe));                \
-  }                                                                                                               \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_compare_swap(T* dst, T expected, T value, int pe) {                       \
-    return rocshmem_ctx_##NAME##_atomic_compare_swap(ROCSHMEM_CTX_DEFAULT, dst, expected, value, pe);             \
+#define XIO_ROCSHMEM_CHANGE(NAME, T, OP, LIST, ARGS)                                                           \
+  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_##OP(rocshmem_ctx_t c, T* dst XIO_ROCSHMEM_PASS LIST, int pe) { \
+    impl::keep(xio_atomic_##OP(impl::resolve(c), dst XIO_ROCSHMEM_PASS ARGS, impl::world_pe(c, pe)));          \
+  }                                                                                                            \
+  XIO_DEVICE void rocshmem_##NAME##_atomic_##OP(T* dst XIO_ROCSHMEM_PASS LIST, int pe) {                       \
+    rocshmem_ctx_##NAME##_atomic_##OP(ROCSHMEM_CTX_DEFAULT, dst XIO_ROCSHMEM_PASS ARGS, pe);                   \
   }
-#define XIO_ROCSHMEM_AMO_BITS(NAME, T)                                                             \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_and(rocshmem_ctx_t c, T* dst, T value, int pe) {    \
-    impl::keep(xio_atomic_and(impl::resolve(c), dst, value, impl::world_pe(c, pe)));               \
-  }                                                                                                \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_and(T* dst, T value, int pe) {                          \
-    rocshmem_ctx_##NAME##_atomic_and(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                        \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_and(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    return xio_atomic_fetch_and(impl::resolve(c), dst, value, impl::world_pe(c, pe));              \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_and(T* dst, T value, int pe) {                       \
-    return rocshmem_ctx_##NAME##_atomic_fetch_and(ROCSHMEM_CTX_DEFAULT, dst, value, pe);           \
-  }                                                                                                \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_or(rocshmem_ctx_t c, T* dst, T value, int pe) {     \
-    impl::keep(xio_atomic_or(impl::resolve(c), dst, value, impl::world_pe(c, pe)));                \
-  }                                                                                                \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_or(T* dst, T value, int pe) {                           \
-    rocshmem_ctx_##NAME##_atomic_or(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                         \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_or(rocshmem_ctx_t c, T* dst, T value, int pe) {  \
-    return xio_atomic_fetch_or(impl::resolve(c), dst, value, impl::world_pe(c, pe));               \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_or(T* dst, T value, int pe) {                        \
-    return rocshmem_ctx_##NAME##_atomic_fetch_or(ROCSHMEM_CTX_DEFAULT, dst, value, pe);            \
-  }                                                                                                \
-  XIO_DEVICE void rocshmem_ctx_##NAME##_atomic_xor(rocshmem_ctx_t c, T* dst, T value, int pe) {    \
-    impl::keep(xio_atomic_xor(impl::resolve(c), dst, value, impl::world_pe(c, pe)));               \
-  }                                                                                                \
-  XIO_DEVICE void rocshmem_##NAME##_atomic_xor(T* dst, T value, int pe) {                          \
-    rocshmem_ctx_##NAME##_atomic_xor(ROCSHMEM_CTX_DEFAULT, dst, value, pe);                        \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_ctx_##NAME##_atomic_fetch_xor(rocshmem_ctx_t c, T* dst, T value, int pe) { \
-    return xio_atomic_fetch_xor(impl::resolve(c), dst, value, impl::world_pe(c, pe));              \
-  }                                                                                                \
-  XIO_DEVICE T rocshmem_##NAME##_atomic_fetch_xor(T* dst, T value, int pe) {                       \
-    return rocshmem_ctx_##NAME##_atomic_fetch_xor(ROCSHMEM_CTX_DEFAULT, dst, value, pe);           \
-  }
-XIO_ROCSHMEM_AMO_ANY(int, int)
-XIO_ROCSHMEM_AMO_ANY(long, long)
-XIO_ROCSHMEM_AMO_ANY(longlong, long long)
-XIO_ROCSHMEM_AMO_ANY(uint, unsigned)
-XIO_ROCSHMEM_AMO_ANY(ulong, unsigned long)
-XIO_ROCSHMEM_AMO_ANY(ulonglong, unsigned long long)
-XIO_ROCSHMEM_AMO_ANY(int32, std::int32_t)
-XIO_ROCSHMEM_AMO_ANY(int64, std::int64_t)
-XIO_ROCSHMEM_AMO_ANY(uint32, std::uint32_t)
-XIO_ROCSHMEM_AMO_ANY(uint64, std::uint64_t)
-XIO_ROCSHMEM_AMO_ANY(size, std::size_t)
-XIO_ROCSHMEM_AMO_ANY(ptrdiff, std::ptrdiff_t)
+#define XIO_ROCSHMEM_AMO_ANY(NAME, T)                       \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch, (), ())                \
+  XIO_ROCSHMEM_FETCH(NAME, T, swap, (, T value), (, value)) \
+  XIO_ROCSHMEM_CHANGE(NAME, T, set, (, T value), (, value))
+#define XIO_ROCSHMEM_AMO_INTEGER(NAME, T)                        \
+  XIO_ROCSHMEM_AMO_ANY(NAME, T)                                  \
+  XIO_ROCSHMEM_CHANGE(NAME, T, add, (, T value), (, value))      \
+  XIO_ROCSHMEM_CHANGE(NAME, T, inc, (), ())                      \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch_add, (, T value), (, value)) \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch_inc, (), ())                 \
+  XIO_ROCSHMEM_FETCH(NAME, T, compare_swap, (, T expected, T value), (, expected, value))
+#define XIO_ROCSHMEM_AMO_BITS(NAME, T)                           \
+  XIO_ROCSHMEM_CHANGE(NAME, T, and, (, T value), (, value))      \
+  XIO_ROCSHMEM_CHANGE(NAME, T, or, (, T value), (, value))       \
+  XIO_ROCSHMEM_CHANGE(NAME, T, xor, (, T value), (, value))      \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch_and, (, T value), (, value)) \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch_or, (, T value), (, value))  \
+  XIO_ROCSHMEM_FETCH(NAME, T, fetch_xor, (, T value), (, value))
 XIO_ROCSHMEM_AMO_ANY(float, float)
 XIO_ROCSHMEM_AMO_ANY(double, double)
-XIO_ROCSHMEM_AMO_INTEGER(int, int)
-XIO_ROCSHMEM_AMO_INTEGER(long, long)
-XIO_ROCSHMEM_AMO_INTEGER(longlong, long long)
-XIO_ROCSHMEM_AMO_INTEGER(uint, unsigned)
-XIO_ROCSHMEM_AMO_INTEGER(ulong, unsigned long)
-XIO_ROCSHMEM_AMO_INTEGER(ulonglong, unsigned long long)
-XIO_ROCSHMEM_AMO_INTEGER(int32, std::int32_t)
-XIO_ROCSHMEM_AMO_INTEGER(int64, std::int64_t)
-XIO_ROCSHMEM_AMO_INTEGER(uint32, std::uint32_t)
-XIO_ROCSHMEM_AMO_INTEGER(uint64, std::uint64_t)
-XIO_ROCSHMEM_AMO_INTEGER(size, std::size_t)
-XIO_ROCSHMEM_AMO_INTEGER(ptrdiff, std::ptrdiff_t)
-XIO_ROCSHMEM_AMO_BITS(uint, unsigned)
-XIO_ROCSHMEM_AMO_BITS(ulong, unsigned long)
-XIO_ROCSHMEM_AMO_BITS(ulonglong, unsigned long long)
-XIO_ROCSHMEM_AMO_BITS(int32, std::int32_t)
-XIO_ROCSHMEM_AMO_BITS(int64, std::int64_t)
-XIO_ROCSHMEM_AMO_BITS(uint32, std::uint32_t)
-XIO_ROCSHMEM_AMO_BITS(uint64, std::uint64_t)
+XIO_ROCSHMEM_EACH_ATOMIC(XIO_ROCSHMEM_AMO_INTEGER)
+XIO_ROCSHMEM_EACH_BITS(XIO_ROCSHMEM_AMO_BITS)
 #undef XIO_ROCSHMEM_AMO_BITS
 #undef XIO_ROCSHMEM_AMO_INTEGER
 #undef XIO_ROCSHMEM_AMO_ANY
+#undef XIO_ROCSHMEM_CHANGE
+#undef XIO_ROCSHMEM_FETCH
+#undef XIO_ROCSHMEM_PASS
 
 }  // namespace rocshmem

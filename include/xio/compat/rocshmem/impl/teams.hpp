@@ -82,7 +82,7 @@ inline int teams_wanted() {
 
 inline std::vector<int> pes_of(xio_world_t* world, xio_team_t team, xio_team_t all) {
   std::vector<int> pes;
-  for (int i = 0; i < xio_team_n_pes(team); ++i) pes.push_back(xio_team_translate(world, team, i, all));
+  for (int i = 0; i < xio_team_n_pes(team); ++i) pes.push_back(xio_team_translate(world, team, all, i));
   return pes;
 }
 

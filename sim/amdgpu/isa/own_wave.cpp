@@ -210,7 +210,7 @@ const trial_memory::range* leave_loop(trial& t, const round& r, u64 off, const t
   return nullptr;
 }
 
-// With what was written in the other trial the wave comes to other instructions, or changes memory.
+// Whether the wave, with the memory that the other trial has written, comes to other instructions or changes memory.
 bool goes_on(const wave& w, const address_space& space, const round& r, const trial_memory& after) {
   trial t(w, space);
   t.memory.written = after.written;
