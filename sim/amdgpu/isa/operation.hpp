@@ -119,6 +119,7 @@ struct table {
   unsigned size;
 };
 table salu_rows();
+table flow_rows();
 table smem_rows();
 table valu_integer_rows();
 table valu_float_rows();
