@@ -28,6 +28,7 @@
 
 #include "xio/export.h"
 #include "xio/status.h"
+#include "xio/version.h"
 
 #ifdef __cplusplus
 extern "C" {
