@@ -18,6 +18,12 @@
 #else
 #define XIO_TEAM_FUNCTION static inline
 #endif
+/* C++ programs may be compiled with warnings of C's casts. */
+#ifdef __cplusplus
+#define XIO_TEAM_NUMBER(n) static_cast<int>(n)
+#else
+#define XIO_TEAM_NUMBER(n) ((int)(n))
+#endif
 
 /* How many collectives a team can have in flight at a time: see xio_team_channel. */
 #define XIO_TEAM_CHANNELS 4
@@ -38,9 +44,9 @@ typedef struct xio_team {
 } xio_team_t;
 
 /* Host and device, local. This PE's number in the team; -1 for the empty team. */
-XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : (int)team.my_pe; }
+XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : XIO_TEAM_NUMBER(team.my_pe); }
 /* Host and device, local. How many members the team has; 0 for the empty team. */
-XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return (int)team.n_pes; }
+XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return XIO_TEAM_NUMBER(team.n_pes); }
 
 #ifdef __cplusplus
 extern "C" {
