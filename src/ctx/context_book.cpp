@@ -140,7 +140,7 @@ xio_engine_stats_t context_book::stats(xio_ctx_t ctx, xio_route_t route) const {
   if (route != XIO_ROUTE_RDMA && route != XIO_ROUTE_SDMA)
     fail(XIO_ERR_ARG, "xio_ctx_stats: route {} has no rings to count; ask for XIO_ROUTE_RDMA or XIO_ROUTE_SDMA",
          static_cast<int>(route));
-  xio_engine_stats_t out{};
+  xio_engine_stats_t out = XIO_ENGINE_STATS_INIT;
   contexts_.get(ctx.id).stats(route == XIO_ROUTE_RDMA ? dev::route::rdma : dev::route::sdma, out);
   return out;
 }

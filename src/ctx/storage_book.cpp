@@ -47,7 +47,7 @@ void storage_book::close(xio_storage_t s) {
 }
 
 xio_engine_stats_t storage_book::stats(xio_storage_t s) const {
-  xio_engine_stats_t out{};
+  xio_engine_stats_t out = XIO_ENGINE_STATS_INIT;
   add_stats(storages_.get(s.id).rings(), out);
   return out;
 }

@@ -37,10 +37,13 @@ class world {
   shared_heap& heap() { return *heap_; }
   const shared_heap& heap() const { return *heap_; }
   engines& local_memory() { return *engines_; }
+  const engines& local_memory() const { return *engines_; }
   context_book& contexts() { return *contexts_; }
+  const context_book& contexts() const { return *contexts_; }
   team_book& teams() { return *teams_; }
   const team_book& teams() const { return *teams_; }
   storage_book& storages() { return *storages_; }
+  const storage_book& storages() const { return *storages_; }
 
   // These two need contexts and storages at once.
   xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);

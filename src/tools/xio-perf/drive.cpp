@@ -85,7 +85,7 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
 drive::~drive() { (void)xio_storage_close(session_.world(), storage_); }
 
 xio_engine_stats_t drive::stats() const {
-  xio_engine_stats_t now{};
+  xio_engine_stats_t now = XIO_ENGINE_STATS_INIT;
   checked(xio_storage_stats(session_.world(), storage_, &now), "xio_storage_stats");
   return now;
 }

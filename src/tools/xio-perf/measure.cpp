@@ -116,7 +116,7 @@ class run {
 
   // Of the engine that carries the ops, if one does.
   xio_engine_stats_t stats() {
-    xio_engine_stats_t now{};
+    xio_engine_stats_t now = XIO_ENGINE_STATS_INIT;
     if (d_ != nullptr) return d_->stats();
     const bool rdma = out_.route == "rdma";
     if (p_.what->how != shape::storage && (rdma || out_.route == "sdma"))
