@@ -8,7 +8,7 @@ namespace xio {
 
 xio_error_info_t kept_error(const context& c, const storage_book& storages, const call_place& here) {
   const std::uint32_t used = c.storages_used();
-  xio_error_info_t info{XIO_OK, "", 0, 0, 0, ""};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   std::uint64_t when = 0;
   // A queue that has stopped, else the last op of a drive that failed by itself.
   if (!c.ring_failure(info, when) &&
@@ -19,7 +19,7 @@ xio_error_info_t kept_error(const context& c, const storage_book& storages, cons
   if (!c.failed_call(call)) return info;
   const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
   if (info.status != XIO_OK && (status == info.status || call.clock <= when)) return info;
-  xio_error_info_t own{status, "device", 0, 0, 0, ""};
+  xio_error_info_t own{sizeof own, status, "device", 0, 0, 0, ""};
   put_sentence(own, call_text(call, here));
   return own;
 }

@@ -19,6 +19,7 @@ says() {
 }
 says rma_8hpp.html 'xio_put_nbi_wave (const xio_ctx_t &amp;ctx, void *dst, const void *src, size_t bytes, int pe)'
 says rma_8hpp.html 'Remote memory access: put, get, scalars, strided and tiled copies.'
+says rma_8hpp.html 'size of the copy in bytes'
 says storage_8hpp.html 'xio_read_wg (const xio_ctx_t &amp;ctx, void *buf, xio_storage_t storage'
 says xio_8h.html 's copy of a symmetric address can be loaded and stored from here; null if it cannot be'
 says structxio__ctx__attr.html 'forces the way of every op'

@@ -109,7 +109,7 @@ void rows(const rig::team& t, unsigned char* area, const char* type) {
   t.barrier();
   const rig::device_array<int> bad(1);
   const rig::device_array<queue_facts> queue(2);
-  xio_engine_stats_t before{}, after{};
+  xio_engine_stats_t before = XIO_ENGINE_STATS_INIT, after = XIO_ENGINE_STATS_INIT;
   MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &before));
   if (posts) RUN(look_at_queue, 1, 1, t.ctx, to, queue.data());
   uint32_t at = guard;

@@ -9,48 +9,6 @@
 
 namespace xio::dev {
 
-template <scope S, order O, class T>
-XIO_DEVICE T load(const T* p) {
-  return ptx::load<S, O>(p);
-}
-
-template <scope S, order O, class T>
-XIO_DEVICE void store(T* p, T value) {
-  ptx::store<S, O>(p, value);
-}
-
-template <scope S, order O, class T>
-XIO_DEVICE T exchange(T* p, T value) {
-  return ptx::exchange<S, O>(p, value);
-}
-
-template <scope S, order O, class T>
-XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
-  return ptx::compare_exchange<S, O>(p, expected, desired);
-}
-
-#define XIO_RMW(name)                  \
-  template <scope S, order O, class T> \
-  XIO_DEVICE T name(T* p, T value) {   \
-    return ptx::name<S, O>(p, value);  \
-  }
-XIO_RMW(fetch_add)
-XIO_RMW(fetch_and)
-XIO_RMW(fetch_or)
-XIO_RMW(fetch_xor)
-#undef XIO_RMW
-
-template <scope S, order O, class T>
-XIO_DEVICE void add(T* p, T value) {
-  if constexpr (O == order::relaxed) return ptx::add<S>(p, value);
-  (void)fetch_add<S, O>(p, value);
-}
-
-template <scope S, order O>
-XIO_DEVICE void fence() {
-  ptx::fence<S, O>();
-}
-
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
@@ -128,11 +86,6 @@ XIO_DEVICE Word load_past_caches(const unsigned char* p) {
   }
 }
 
-// --- Numbers of two bytes ----------------------------------------------------------------------------
-
-XIO_DEVICE float float_of_half(u16 bits) { return ptx::float_of_half(bits); }
-XIO_DEVICE u16 half_of_float(float value) { return ptx::half_of_float(value); }
-
 // --- Lanes together ----------------------------------------------------------------------------------
 
 // The lanes of a mask are looked up at every use, unless it is a constant (docs/performance.md).
@@ -180,26 +133,6 @@ XIO_DEVICE u64 wave_mask() {
 XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   *mask = same_key_mask(key + kind);
   return true;
-}
-
-// --- What suits the machine --------------------------------------------------------------------------
-
-// By predicates, and not by branches.
-XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) { ptx::store_if(good, at, value); }
-template <class T>
-XIO_DEVICE T load_word_if(bool good, const T* at) {
-  return ptx::load_relaxed_if(good, at);
-}
-XIO_DEVICE u64 load_any_if(bool good, const void* at) { return ptx::load_if(good, at); }
-
-XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) { ptx::store_pair(at, a, b); }
-XIO_DEVICE void store_pair_if(bool good, u64* at, u64 a, u64 b) { ptx::store_pair_if(good, at, a, b); }
-XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) { ptx::load_pair(at, a, b); }
-
-constexpr bool k_adds_floats = true;
-template <class T>
-XIO_DEVICE T fetch_add_float(T* at, T operand) {
-  return ptx::fetch_add_float<scope::system>(at, operand);
 }
 
 }  // namespace xio::dev

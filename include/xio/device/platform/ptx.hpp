@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Scoped atomics of NVIDIA GPUs, for platform.hpp alone. Those of agent and system scope name the global state space,
-// which is all memory that other workgroups and devices reach: through pointers that could be to anything a load takes
-// longer, and an atomic is a branch among three (PTX ISA, ld, st, atom, fence; docs/performance.md).
+// What cuda.hpp has in PTX: scoped atomics, fences, accesses by predicates, halves. Those of agent and system scope
+// name the global state space, which is all memory that other workgroups and devices reach: through pointers that could
+// be to anything a load takes longer, and an atomic is a branch among three (PTX ISA, ld, st, atom, fence;
+// docs/performance.md).
 #if defined(XIO_ON_CUDA) && !defined(XIO_DEVICE_PTX_HPP)
 #define XIO_DEVICE_PTX_HPP
 #include <cstddef>
 #include <cstdint>
 
-namespace xio::dev::ptx {
+namespace xio::dev {
 
 // Calls F(scope and state space, ...) with the text for S.
 #define XIO_PTX_BY_SCOPE(F, ...)            \
@@ -18,6 +19,8 @@ namespace xio::dev::ptx {
   } else {                                  \
     F(".sys.global", __VA_ARGS__);          \
   }
+
+namespace ptx {
 
 // The unsigned integer of `Bytes` that holds the value in registers; PTX has none of one byte.
 template <std::size_t Bytes>
@@ -42,17 +45,19 @@ template <class T>
 using word_of = typename word<sizeof(T)>::type;
 
 template <class T>
-__device__ inline __attribute__((always_inline)) word_of<T> to_word(T value) {
+XIO_DEVICE word_of<T> to_word(T value) {
   word_of<T> w = 0;
   __builtin_memcpy(&w, &value, sizeof value);
   return w;
 }
 template <class T>
-__device__ inline __attribute__((always_inline)) T of_word(word_of<T> w) {
+XIO_DEVICE T of_word(word_of<T> w) {
   T value;
   __builtin_memcpy(&value, &w, sizeof value);
   return value;
 }
+
+}  // namespace ptx
 
 // fence.acquire and fence.release: PTX ISA 8.6 (CUDA 12.7), sm_90 and newer.
 #if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
@@ -69,7 +74,7 @@ __device__ inline __attribute__((always_inline)) T of_word(word_of<T> w) {
     XIO_PTX_FENCE(".sys", order);           \
   }
 template <scope S, order O>
-__device__ inline __attribute__((always_inline)) void fence() {
+XIO_DEVICE void fence() {
   if constexpr (O == order::seq_cst) {
     XIO_PTX_FENCE_BY_SCOPE(".sc")
 #if defined(XIO_PTX_ONE_WAY_FENCES)
@@ -87,11 +92,13 @@ __device__ inline __attribute__((always_inline)) void fence() {
 #undef XIO_PTX_FENCE_BY_SCOPE
 #undef XIO_PTX_FENCE
 
+namespace ptx {
 // Sequentially consistent ops are a fence and the op (PTX ISA, memory consistency model; the mapping of C++).
 template <scope S, order O>
-__device__ inline __attribute__((always_inline)) void fence_before() {
+XIO_DEVICE void fence_before() {
   if constexpr (O == order::seq_cst) fence<S, O>();
 }
+}  // namespace ptx
 
 #define XIO_PTX_LOAD(where, order, type, reg) \
   asm volatile("ld" order where "." type " %0, [%1];" : "=" reg(w) : "l"(p) : "memory")
@@ -116,23 +123,23 @@ __device__ inline __attribute__((always_inline)) void fence_before() {
   }
 
 template <scope S, order O, class T>
-__device__ inline __attribute__((always_inline)) T load(const T* p) {
+XIO_DEVICE T load(const T* p) {
   static_assert(O == order::relaxed || O == order::acquire || O == order::seq_cst);
-  fence_before<S, O>();
-  word_of<T> w;
+  ptx::fence_before<S, O>();
+  ptx::word_of<T> w;
   if constexpr (O != order::relaxed) {
     XIO_PTX_BY_SIZE(XIO_PTX_LOAD, ".acquire")
   } else {
     XIO_PTX_BY_SIZE(XIO_PTX_LOAD, ".relaxed")
   }
-  return of_word<T>(w);
+  return ptx::of_word<T>(w);
 }
 
 template <scope S, order O, class T>
-__device__ inline __attribute__((always_inline)) void store(T* p, T value) {
+XIO_DEVICE void store(T* p, T value) {
   static_assert(O == order::relaxed || O == order::release || O == order::seq_cst);
-  fence_before<S, O>();
-  const word_of<T> w = to_word(value);
+  ptx::fence_before<S, O>();
+  const ptx::word_of<T> w = ptx::to_word(value);
   if constexpr (O != order::relaxed) {
     XIO_PTX_BY_SIZE(XIO_PTX_STORE, ".release")
   } else {
@@ -142,31 +149,29 @@ __device__ inline __attribute__((always_inline)) void store(T* p, T value) {
 
 // Two words that lie side by side, 16-byte aligned, in one access: each of them whole, and relaxed, at system scope
 // (PTX ISA: a vector access is one of each element, in no order).
-__device__ inline __attribute__((always_inline)) void store_pair(std::uint64_t* p, std::uint64_t a, std::uint64_t b) {
+XIO_DEVICE void store_pair(u64* p, u64 a, u64 b) {
   asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(p), "l"(a), "l"(b) : "memory");
 }
-__device__ inline __attribute__((always_inline)) void load_pair(const std::uint64_t* p, std::uint64_t& a,
-                                                                std::uint64_t& b) {
+XIO_DEVICE void load_pair(const u64* p, u64& a, u64& b) {
   asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "l"(p) : "memory");
 }
 
 // Where `good` only, by a predicate and not by a branch. Stores are relaxed, at system scope; the load is a plain one
 // of 8 bytes of any memory, and 0 where it is not good.
-__device__ inline __attribute__((always_inline)) void store_if(bool good, std::uint64_t* p, std::uint64_t v) {
+XIO_DEVICE void store_word_if(bool good, u64* p, u64 v) {
   asm volatile(
       "{ .reg .pred q; setp.ne.s32 q, %0, 0; @q st.relaxed.sys.global.b64 [%1], %2; }" ::"r"(static_cast<int>(good)),
       "l"(p), "l"(v)
       : "memory");
 }
-__device__ inline __attribute__((always_inline)) void store_pair_if(bool good, std::uint64_t* p, std::uint64_t a,
-                                                                    std::uint64_t b) {
+XIO_DEVICE void store_pair_if(bool good, u64* p, u64 a, u64 b) {
   asm volatile("{ .reg .pred q; setp.ne.s32 q, %0, 0; @q st.relaxed.sys.global.v2.b64 [%1], {%2, %3}; }" ::"r"(
                    static_cast<int>(good)),
                "l"(p), "l"(a), "l"(b)
                : "memory");
 }
-__device__ inline __attribute__((always_inline)) std::uint64_t load_if(bool good, const void* p) {
-  std::uint64_t v;
+XIO_DEVICE u64 load_any_if(bool good, const void* p) {
+  u64 v;
   asm volatile("{ .reg .pred q; setp.ne.s32 q, %1, 0; mov.b64 %0, 0; @q ld.b64 %0, [%2]; }"
                : "=&l"(v)
                : "r"(static_cast<int>(good)), "l"(p)
@@ -182,8 +187,8 @@ __device__ inline __attribute__((always_inline)) std::uint64_t load_if(bool good
                : "memory")
 // Relaxed, at system scope.
 template <class T>
-__device__ inline __attribute__((always_inline)) T load_relaxed_if(bool good, const T* p) {
-  word_of<T> w;
+XIO_DEVICE T load_word_if(bool good, const T* p) {
+  ptx::word_of<T> w;
   if constexpr (sizeof(T) == 1) {
     XIO_PTX_LOAD_IF("b8", "b16", "h");
   } else if constexpr (sizeof(T) == 2) {
@@ -193,7 +198,7 @@ __device__ inline __attribute__((always_inline)) T load_relaxed_if(bool good, co
   } else {
     XIO_PTX_LOAD_IF("b64", "b64", "l");
   }
-  return of_word<T>(w);
+  return ptx::of_word<T>(w);
 }
 #undef XIO_PTX_LOAD_IF
 
@@ -204,23 +209,23 @@ __device__ inline __attribute__((always_inline)) T load_relaxed_if(bool good, co
   } else {                                               \
     XIO_PTX_BY_SCOPE(XIO_PTX_RMW, order, op, type8, "l") \
   }
-#define XIO_PTX_CHANGE(name, op, type4, type8)                             \
-  template <scope S, order O, class T>                                     \
-  __device__ inline __attribute__((always_inline)) T name(T* p, T value) { \
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8);                       \
-    fence_before<S, O>();                                                  \
-    const word_of<T> w = to_word(value);                                   \
-    word_of<T> old;                                                        \
-    if constexpr (O == order::relaxed) {                                   \
-      XIO_PTX_ATOM(".relaxed", op, type4, type8)                           \
-    } else if constexpr (O == order::acquire) {                            \
-      XIO_PTX_ATOM(".acquire", op, type4, type8)                           \
-    } else if constexpr (O == order::release) {                            \
-      XIO_PTX_ATOM(".release", op, type4, type8)                           \
-    } else {                                                               \
-      XIO_PTX_ATOM(".acq_rel", op, type4, type8)                           \
-    }                                                                      \
-    return of_word<T>(old);                                                \
+#define XIO_PTX_CHANGE(name, op, type4, type8)       \
+  template <scope S, order O, class T>               \
+  XIO_DEVICE T name(T* p, T value) {                 \
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8); \
+    ptx::fence_before<S, O>();                       \
+    const ptx::word_of<T> w = ptx::to_word(value);   \
+    ptx::word_of<T> old;                             \
+    if constexpr (O == order::relaxed) {             \
+      XIO_PTX_ATOM(".relaxed", op, type4, type8)     \
+    } else if constexpr (O == order::acquire) {      \
+      XIO_PTX_ATOM(".acquire", op, type4, type8)     \
+    } else if constexpr (O == order::release) {      \
+      XIO_PTX_ATOM(".release", op, type4, type8)     \
+    } else {                                         \
+      XIO_PTX_ATOM(".acq_rel", op, type4, type8)     \
+    }                                                \
+    return ptx::of_word<T>(old);                     \
   }
 XIO_PTX_CHANGE(exchange, ".exch.", "b32", "b64")
 XIO_PTX_CHANGE(fetch_add, ".add.", "u32", "u64")
@@ -228,12 +233,13 @@ XIO_PTX_CHANGE(fetch_and, ".and.", "b32", "b64")
 XIO_PTX_CHANGE(fetch_or, ".or.", "b32", "b64")
 XIO_PTX_CHANGE(fetch_xor, ".xor.", "b32", "b64")
 
-// Adds, and nobody waits for what was there.
-template <scope S, class T>
-__device__ inline __attribute__((always_inline)) void add(T* p, T value) {
+template <scope S, order O, class T>
+XIO_DEVICE void add(T* p, T value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  const word_of<T> w = to_word(value);
-  if constexpr (sizeof(T) == 4) {
+  const ptx::word_of<T> w = ptx::to_word(value);
+  if constexpr (O != order::relaxed) {
+    (void)fetch_add<S, O>(p, value);
+  } else if constexpr (sizeof(T) == 4) {
     XIO_PTX_BY_SCOPE(XIO_PTX_RED, ".add.", "u32", "r")
   } else {
     XIO_PTX_BY_SCOPE(XIO_PTX_RED, ".add.", "u64", "l")
@@ -241,25 +247,24 @@ __device__ inline __attribute__((always_inline)) void add(T* p, T value) {
 }
 
 // Adds to a float or double, relaxed. A float's subnormal values may count as 0 (PTX ISA, atom).
-template <scope S>
-__device__ inline __attribute__((always_inline)) float fetch_add_float(float* p, float w) {
+constexpr bool k_adds_floats = true;
+XIO_DEVICE float fetch_add_float(float* p, float w) {
   float old;
-  XIO_PTX_BY_SCOPE(XIO_PTX_RMW, ".relaxed", ".add.", "f32", "f")
+  XIO_PTX_RMW(".sys.global", ".relaxed", ".add.", "f32", "f");
   return old;
 }
-template <scope S>
-__device__ inline __attribute__((always_inline)) double fetch_add_float(double* p, double w) {
+XIO_DEVICE double fetch_add_float(double* p, double w) {
   double old;
-  XIO_PTX_BY_SCOPE(XIO_PTX_RMW, ".relaxed", ".add.", "f64", "d")
+  XIO_PTX_RMW(".sys.global", ".relaxed", ".add.", "f64", "d");
   return old;
 }
 
 template <scope S, order O, class T>
-__device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& expected, T desired) {
+XIO_DEVICE bool compare_exchange(T* p, T& expected, T desired) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  fence_before<S, O>();
-  const word_of<T> e = to_word(expected), w = to_word(desired);
-  word_of<T> old;
+  ptx::fence_before<S, O>();
+  const ptx::word_of<T> e = ptx::to_word(expected), w = ptx::to_word(desired);
+  ptx::word_of<T> old;
   if constexpr (O == order::relaxed) {
     XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".relaxed")
   } else if constexpr (O == order::acquire) {
@@ -270,7 +275,7 @@ __device__ inline __attribute__((always_inline)) bool compare_exchange(T* p, T& 
     XIO_PTX_BY_SIZE(XIO_PTX_CAS, ".acq_rel")
   }
   if (old == e) return true;
-  expected = of_word<T>(old);
+  expected = ptx::of_word<T>(old);
   return false;
 }
 
@@ -298,5 +303,6 @@ XIO_DEVICE u16 half_of_float(float value) {
   return half;
 }
 
-}  // namespace xio::dev::ptx
+}  // namespace xio::dev
+
 #endif
