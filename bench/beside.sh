@@ -28,6 +28,11 @@ must() {
   }
   rm -f "$1.err"
 }
-# columns NAME...: "NAME TEST SCOPE BYTES MICROSECONDS" of CSVs by xio-perf on standard input. Columns there: test, op, scope,
+# columns NAME: "NAME TEST SCOPE BYTES MICROSECONDS" of CSVs by xio-perf on standard input. Columns there: test, op, scope,
 # bytes, ..., the tenth is the median.
-columns() { awk -F, -v name="$1" '$1 != "test" && NF > 10 {print name, $1, $3, $4, $10}'; }
+columns() { awk -F, -v name="$1" '$1 != "test" && NF > 10 {print name, $1 ($2 == "" ? "" : "_" $2), $3, $4, $10}'; }
+# cells NAME...: these columns of such CSVs, row by row. Only cells behind them have commas in quotes.
+cells() {
+  awk -F, -v names="$*" 'NR == 1 {n = split(names, wanted, " "); for (i = 1; i <= NF; ++i) at[$i] = i}
+    $1 != "test" {for (i = 1; i <= n; ++i) printf "%s%s", $at[wanted[i]], i < n ? " " : "\n"}'
+}

@@ -223,10 +223,12 @@ void check_device(int device) {
 }
 
 std::string why_no_device(hipError_t e) {
-  return fmt::format(
-      "no AMD GPU can be used ({}); check that /dev/kfd is there and open to you (group render), HIP_VISIBLE_DEVICES, "
-      "or build with --with-gpu=host",
-      e == hipSuccess ? "none was found" : hipGetErrorString(e));
+  const auto missing = topology::missing_for_runtime("");
+  return fmt::format("no AMD GPU can be used ({}): {}; or build with --with-gpu=host",
+                     e == hipSuccess ? "none was found" : hipGetErrorString(e),
+                     missing ? *missing
+                             : "the files that libhsakmt wants are there; look at HIP_VISIBLE_DEVICES and "
+                               "ROCR_VISIBLE_DEVICES, and let HSAKMT_DEBUG_LEVEL=7 say what it does");
 }
 
 }  // namespace

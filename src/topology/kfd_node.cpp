@@ -2,11 +2,14 @@
 #include "topology/kfd_node.hpp"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -124,15 +127,30 @@ kfd_node described(const std::string& root, const found_node& n, const std::vect
   return out;
 }
 
+bool opens(const std::string& file, int flags) {
+  const int fd = open(file.c_str(), flags | O_CLOEXEC);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+std::string render_file(const properties& p) { return "/dev/dri/renderD" + std::to_string(get(p, "drm_render_minor")); }
+
 // May this process open the node's device? libhsakmt asks by opening it, for a device cgroup refuses nothing else.
 bool may_use(const std::string& root, std::uint64_t n, const properties& p) {
   std::uint64_t gpu_id = 0;
   if (!(std::ifstream(node_folder(root, n) + "/gpu_id") >> gpu_id)) return false;
-  const std::uint64_t minor = get(p, "drm_render_minor");
-  if (gpu_id == 0 || minor == 0) return true;
-  const int fd = open((root + "/dev/dri/renderD" + std::to_string(minor)).c_str(), O_RDWR | O_CLOEXEC);
-  if (fd >= 0) close(fd);
-  return fd >= 0;
+  return gpu_id == 0 || get(p, "drm_render_minor") == 0 || opens(root + render_file(p), O_RDWR);
+}
+
+// Whether sysfs describes a cache of a processor of node n. A kernel without NUMA has no nodes there.
+bool shows_caches(const std::string& root, std::uint64_t n) {
+  namespace fs = std::filesystem;
+  const std::string node = root + "/sys/devices/system/node/node" + std::to_string(n);
+  std::error_code error, none;
+  for (fs::directory_iterator at(fs::exists(node, error) ? node : root + "/sys/devices/system/cpu", error), end;
+       !error && at != end; at.increment(error))
+    if (fs::exists(at->path() / "cache" / "index0", none)) return true;
+  return false;
 }
 
 std::optional<std::uint64_t> kernel_number(const std::string& root, std::uint32_t number) {
@@ -147,6 +165,29 @@ std::optional<std::uint64_t> kernel_number(const std::string& root, std::uint32_
 }
 
 }  // namespace
+
+std::optional<std::string> missing_for_runtime(const std::string& root) {
+  std::string unopened;
+  const auto refused = [&](const std::string& file, int flags) {
+    if (opens(root + file, flags)) return false;
+    unopened = fmt::format("{} cannot be opened ({})", file, std::strerror(errno));
+    return true;
+  };
+  const std::string topology = k_kfd_topology;
+  if (refused("/dev/kfd", O_RDWR) || refused(topology + "/system_properties", O_RDONLY)) return unopened;
+  const auto gpus = gpu_nodes(root);
+  if (gpus.empty()) return "there is no GPU in " + topology + "/nodes; dmesg says why the driver took none";
+  // One that may be opened is enough.
+  if (std::all_of(gpus.begin(), gpus.end(), [&](const found_node& n) { return refused(render_file(n.is), O_RDWR); }))
+    return unopened;
+  for (std::uint64_t n = 0; is_cpu(root, n); ++n)
+    if (get(read_properties(node_folder(root, n) + "/properties"), "caches_count") == 0 && !shows_caches(root, n))
+      return fmt::format(
+          "there is no /sys/devices/system/node/node{}/cpu*/cache/index0, as in some virtual machines, and libhsakmt 5.2 "
+          "finds no GPU without the processors' caches (6.2 does)",
+          n);
+  return {};
+}
 
 std::string pci_function_of(const std::string& root, const std::string& name) {
   const auto p = parse_place(name);

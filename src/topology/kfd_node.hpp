@@ -46,4 +46,8 @@ std::optional<kfd_node> find_runtime_kfd_node(const std::string& root, std::uint
 // not say.
 std::uint64_t recommended_engines(const std::string& root, std::uint32_t node, std::uint32_t link);
 
+// Why libhsakmt, and so HIP, finds no GPU: the first file that it wants and that is not there or not open to this
+// process, as a sentence. Nothing if all of them are.
+std::optional<std::string> missing_for_runtime(const std::string& root);
+
 }  // namespace xio::topology

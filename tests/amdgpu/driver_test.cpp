@@ -132,6 +132,29 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(amdgpu_topology, the_host_is_the_same_on_every_machine) {
+  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  write_topology(settings{}, folder);
+  const std::filesystem::path node = std::string(folder) + "/kfd/kfd/topology/nodes/0";
+  const auto text = [&](const char* file) {
+    std::ifstream in(node / file);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_NE(text("mem_banks/0/properties").find("\nsize_in_bytes 68719476736\n"), std::string::npos);
+  const std::string is = text("properties");
+  EXPECT_EQ(is.rfind("cpu_cores_count 4\n", 0), 0u) << is;
+  // Where this is 0 libhsakmt reads the machine's caches, and finds no GPU where there are none.
+  EXPECT_NE(is.find("\ncaches_count 13\n"), std::string::npos) << is;
+  const std::filesystem::directory_iterator caches(node / "caches");
+  EXPECT_EQ(std::distance(begin(caches), end(caches)), 13);
+  EXPECT_NE(text("caches/0/properties").find("\nlevel 3\nsize 16384\n"), std::string::npos);
+  // An IOMMU's counters would be the machine's.
+  EXPECT_FALSE(std::filesystem::exists(redirected(folder, "/sys/bus/event_source/devices/amd_iommu_0/events")));
+  EXPECT_NE(redirected(folder, "/sys/bus/event_source/devices/amd_iommu_0/events"), "");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
   char folder[] = "/tmp/amdgpu-topology.XXXXXX";
   ASSERT_NE(mkdtemp(folder), nullptr);

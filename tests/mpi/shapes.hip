@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Single values, strides and tiles: every element and everything between the elements.
+// Single values, rows of them, strides and tiles: every element and everything between the elements.
 #include <cstdint>
 #include <vector>
 
@@ -59,6 +59,80 @@ void values(const rig::team& t, unsigned char* area, const char* type) {
   RUN(get_values<T>, 1, 100, t.ctx, reinterpret_cast<const T*>(area), out.data(), count, to);
   std::snprintf(what, sizeof what, "xio_g<%s>", type);
   rig::expect_same(out.get(), rig::source_of(t.me, count * sizeof(T)), what);
+  t.barrier();
+}
+
+// --- Rows of values ----------------------------------------------------------------------------------
+
+// Every lane puts the value beside the one of the lane before it. A NIC may take those of a wave in one entry.
+template <class T>
+__global__ void put_row(xio_ctx_t ctx, T* dst, uint32_t first, int me, int to, int* bad) {
+  const uint32_t i = first + threadIdx.x;
+  if (xio_p(ctx, dst + i, value_of<T>(me, i), to) != XIO_OK) *bad = 1;
+  if (xio_quiet(ctx) != XIO_OK) *bad = 2;
+}
+
+// One block's queue to the PE: the slots that ops have taken so far, and how much one entry takes.
+struct queue_facts {
+  uint64_t slots;
+  uint32_t gather_bytes, depth, wave;
+  bool blocks;  // an entry of mlx5 has as many slots of 64 bytes as it needs, of other families one
+};
+__global__ void look_at_queue(xio_ctx_t ctx, int to, queue_facts* out) {
+  const xio::dev::ring_view& r = static_cast<const xio::dev::ctx_view*>(ctx.view)->peers[to].rdma[0];
+  const bool blocks = r.kind == xio::dev::ring_kind::mlx5;
+  *out = {r.state->issued, r.rdma.gather_bytes, r.depth, static_cast<uint32_t>(warpSize), blocks};
+}
+
+// The slots that rows of 1 to `most` lanes take.
+uint64_t slots_of_rows(const queue_facts& q, uint32_t most, uint32_t width) {
+  uint64_t slots = 0;
+  const bool gathers = q.gather_bytes >= 2 * width && q.gather_bytes / 64 < q.depth / 4;
+  const uint32_t per_entry = gathers ? q.gather_bytes / width : 1;
+  for (uint32_t row = 1; row <= most; ++row)
+    for (uint32_t left = row, turn; left != 0; left -= turn) {
+      const uint32_t to_end_of_wave = (left - 1) % q.wave + 1;
+      turn = to_end_of_wave < per_entry ? to_end_of_wave : per_entry;
+      slots += q.blocks ? (36 + turn * width + 63) / 64 : 1;
+    }
+  return slots;
+}
+
+template <class T>
+void rows(const rig::team& t, unsigned char* area, const char* type) {
+  constexpr uint32_t lanes = 128, guard = 3, values = lanes * (lanes + 1) / 2;
+  const int to = (t.me + 1) % t.n;
+  const bool posts = t.route == "rdma";
+  std::vector<unsigned char> wanted((values + (lanes + 1) * guard) * sizeof(T), rig::k_poison);
+  const std::vector<unsigned char> theirs = rig::source_of((t.me + t.n - 1) % t.n, wanted.size());
+  rig::team::write(area, wanted);
+  t.barrier();
+  const rig::device_array<int> bad(1);
+  const rig::device_array<queue_facts> queue(2);
+  xio_engine_stats_t before{}, after{};
+  MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &before));
+  if (posts) RUN(look_at_queue, 1, 1, t.ctx, to, queue.data());
+  uint32_t at = guard;
+  for (uint32_t row = 1; row <= lanes; at += row + guard, ++row) {
+    RUN(put_row<T>, 1, row, t.ctx, reinterpret_cast<T*>(area), at, t.me, to, bad.data());
+    std::memcpy(wanted.data() + at * sizeof(T), theirs.data() + at * sizeof(T), row * sizeof(T));
+  }
+  if (posts) RUN(look_at_queue, 1, 1, t.ctx, to, queue.data() + 1);
+  MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &after));
+  t.barrier();
+  char what[64];
+  std::snprintf(what, sizeof what, "rows of xio_p<%s>", type);
+  rig::expect(bad.get()[0] == 0, "%s: an op failed", what);
+  rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
+  const uint64_t ops = after.ops - before.ops, bytes = after.bytes - before.bytes;
+  rig::expect(ops == (posts ? values : 0) && bytes == ops * sizeof(T), "%s: %llu ops of %llu bytes", what,
+              static_cast<unsigned long long>(ops), static_cast<unsigned long long>(bytes));
+#if defined(XIO_ON_HOST)  // where lanes surely come together
+  const queue_facts q = queue.get()[1];
+  const uint64_t slots = q.slots - queue.get()[0].slots, right = posts ? slots_of_rows(q, lanes, sizeof(T)) : 0;
+  rig::expect(slots == right, "%s: %llu slots, expected %llu", what, static_cast<unsigned long long>(slots),
+              static_cast<unsigned long long>(right));
+#endif
   t.barrier();
 }
 
@@ -221,6 +295,10 @@ int main() {
   values<unsigned long long>(t, dst, "unsigned long long");
   values<float>(t, dst, "float");
   values<double>(t, dst, "double");
+  rows<unsigned char>(t, dst, "unsigned char");
+  rows<short>(t, dst, "short");
+  rows<float>(t, dst, "float");
+  rows<double>(t, dst, "double");
   strides<unsigned char, true>(t, dst, src, "unsigned char");
   strides<short, false>(t, dst, src, "short");
   strides<float, true>(t, dst, src, "float");

@@ -116,6 +116,8 @@ column route nvme 4
 column emulated emulated 4
 passes "$perf" nvme_read nvme_write -b 4k -e 4k -s wave,block -c 2 -t 128 "${small[@]}"
 rows 4
+passes "$perf" nvme_read nvme_write --access scattered -b 4k -e 64k -f 16 -c 2 -t 5 -n 40 -w 1 --format csv
+rows 4
 # A wave takes part with all its threads, also where nobody says how many.
 passes "$perf" nvme_read -s all -b 4k -e 4k "${small[@]}"
 rows 3

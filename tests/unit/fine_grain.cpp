@@ -3,6 +3,7 @@
 // (amd_gpu_agent.cpp, InitRegionList), and nodes as linux amdkfd kfd_topology.c prints them.
 #include "gpu/fine_grain.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ using xio::test::says;
 using xio::topology::find_kfd_node;
 using xio::topology::find_named_kfd_node;
 using xio::topology::find_runtime_kfd_node;
+using xio::topology::missing_for_runtime;
 using xio::topology::pci_function_of;
 
 fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
@@ -187,6 +189,34 @@ TEST_F(kfd_nodes, sees_an_apu) {
   write("0", "cpu_cores_count 16\nsimd_count 24\nlocation_id 1536\ndomain 0\n");
   ASSERT_TRUE(find("0000:06:00.0"));
   EXPECT_TRUE(find("0000:06:00.0")->has_cpu);
+}
+
+TEST_F(kfd_nodes, say_which_file_keeps_the_runtime_from_every_gpu) {
+  namespace fs = std::filesystem;
+  const fs::path topology = root_ / "sys/class/kfd/kfd/topology", system = root_ / "sys/devices/system";
+  const auto missing = [&] { return missing_for_runtime(root_).value_or(""); };
+  EXPECT_TRUE(says(missing(), "/dev/kfd cannot be opened (No such file or directory)")) << missing();
+  fs::create_directories(root_ / "dev/dri");
+  std::ofstream(root_ / "dev/kfd") << "";
+  EXPECT_TRUE(says(missing(), "topology/system_properties cannot be opened")) << missing();
+  write("0", k_cpu);
+  std::ofstream(topology / "system_properties") << "platform_oem 0\n";
+  EXPECT_TRUE(says(missing(), "there is no GPU in /sys/class/kfd/kfd/topology/nodes")) << missing();
+  for (int gpu = 1; gpu <= 2; ++gpu)
+    write(std::to_string(gpu), k_gpu + fmt::format("drm_render_minor {}\n", 127 + gpu));
+  EXPECT_TRUE(says(missing(), "/dev/dri/renderD129 cannot be opened")) << missing();
+  std::ofstream(root_ / "dev/dri/renderD128") << "";
+  EXPECT_TRUE(says(missing(), "there is no /sys/devices/system/node/node0/cpu*/cache/index0")) << missing();
+  write("0", std::string("caches_count 2\n") + k_cpu);
+  EXPECT_EQ(missing(), "") << "the driver describes them";
+  write("0", k_cpu);
+  // A kernel without NUMA has the folder of all processors alone.
+  fs::create_directories(system / "cpu/cpu0/cache/index0");
+  EXPECT_EQ(missing(), "");
+  fs::create_directories(system / "node/node0/cpu0");
+  EXPECT_TRUE(says(missing(), "node0/cpu*/cache/index0")) << missing();
+  fs::create_directories(system / "node/node0/cpu0/cache/index0");
+  EXPECT_EQ(missing(), "");
 }
 
 TEST_F(kfd_nodes, survives_what_no_kernel_writes) {

@@ -3,7 +3,7 @@
 #
 #   tests/vm/nvme_bench.sh
 #
-# bench/nvme by vfio and by the kernel module beside fio over the kernel's driver, on two like drives of one guest, in turn: a
+# xio-perf by vfio and by the kernel module beside fio over the kernel's driver, on two like drives of one guest, in turn: a
 # file in memory and no medium at all (null-co). Everything is emulated, the processor first of all, so rates and their ratios
 # are printed as such and say nothing of hardware; the test judges how many doorbells a command takes, and the kernel module beside
 # vfio, both in one guest. `make bench-vm-nvme`.
@@ -39,7 +39,7 @@ builddir='$builddir'
 rounds='${ROUNDS:-5}'
 seconds='${SECONDS_EACH:-1}'
 PLAN
-"$here/carry" "$work/share/root" "$builddir/bench/nvme" "$(command -v fio)" || exit 125
+"$here/carry" "$work/share/root" "$builddir/xio-perf" "$(command -v fio)" || exit 125
 # Blocks are allocated first: in a file with holes the first program would pay for all allocations.
 for image in ours theirs; do dd if=/dev/zero of="$images/$image" bs=1M count=64 status=none || exit 125; done
 begin=$SECONDS
@@ -82,7 +82,6 @@ tr -d '\r' <"$work/log" | awk '
     if ($3 > worst[$2] + 0) worst[$2] = $3
     limit[$2] = $4
   }
-  $1 == "steps" { parts[++part_count] = $0 }
   END {
     print "emulated: rates say nothing of hardware"
     for (i = 1; i <= count; ++i) {
@@ -100,13 +99,6 @@ tr -d '\r' <"$work/log" | awk '
     all = median("ratio", "all")
     printf "%s kmod %.3f x of vfio, the median of all %d pairs of runs, at least 0.95\n", all < 0.95 ? "FAIL" : "ok  ", all, pairs
     failed += all < 0.95
-    print "  one op at a time, mean ns of its parts"
-    for (i = 1; i <= part_count; ++i) {
-      $0 = parts[i]
-      printf "  %-22s", $2
-      for (f = 3; f < NF; f += 2) printf " %s %6d", $f, $(f + 1)
-      print ""
-    }
     for (what in worst) {
       bad = worst[what] > limit[what]
       printf "%s doorbells a command, %s: %.4f, at most %.4f\n", bad ? "FAIL" : "ok  ", what, worst[what], limit[what]

@@ -58,7 +58,7 @@ PLAN
     "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125
   done
   "$here/carry" "$work/$1/root" "$builddir/tests/rdma/lost_peer" "$builddir/tests/rdma/verbs_probe" \
-    "$builddir/bench/rdma_link" || exit 125
+    "$builddir/xio-perf" || exit 125
 }
 
 # ratios LOG...: medians of what was measured, ours over perftest's.

@@ -172,8 +172,8 @@ lost() {
 }
 
 # ---- side by side -------------------------------------------------------------------------------------------------
-# `rounds` alternations of perftest and of bench/rdma_link, whose PE 0 prints lat_us SIZE VALUE and bw_mbs SIZE VALUE (10^6
-# octets per second; perftest's MB are 2^20). Emulated, hence printed and not judged.
+# `rounds` alternations of perftest and of xio-perf: half of a signal's round trip, and puts of one thread (MB of 10^6 octets;
+# perftest's are 2^20). Emulated, hence printed and not judged.
 measure() {
   local round=0 family
   while [ $round -lt "$rounds" ]; do
@@ -188,13 +188,14 @@ measure() {
 
 ours() {
   local status=0
-  XIO_ROUTE=rdma XIO_NIC_EXECUTOR=verbs XIO_NIC_FAMILY=$1 pes 60 /tmp/link "$builddir/bench/rdma_link" \
-    --seconds 1 --latency 8 --bandwidth 65536 || status=$?
+  XIO_ROUTE=rdma XIO_NIC_EXECUTOR=verbs XIO_NIC_FAMILY=$1 pes 60 /tmp/link "$builddir/xio-perf" signal_pingpong put_bw \
+    -s thread -c 1 -t 1 --sizes 65536 -n 500 -r 3 --format csv || status=$?
   if [ $status != 0 ]; then
-    fail "$1 rdma_link: status $status"
+    fail "$1 xio-perf: status $status"
     tail -n 20 /tmp/link.*
   elif [ -e /tmp/link.0 ]; then
-    awk -v family="$1" '$1 == "lat_us" || $1 == "bw_mbs" {print "measured " family " " $0}' /tmp/link.0
+    awk -F, -v family="$1" '$1 == "signal_pingpong" {print "measured", family, "lat_us", $4, $10 / 2}
+      $1 == "put_bw" {print "measured", family, "bw_mbs", $4, $4 / $10}' /tmp/link.0
   fi
 }
 

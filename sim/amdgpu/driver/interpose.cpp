@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The driver's part of preload/calls.hpp: its files, descriptors of them, and the GPUs' description below /sys and
-// /proc.
+// The driver's part of preload/calls.hpp: its files, descriptors of them, and the description of GPUs and host below
+// /sys and /proc. Calls by which HIP and ROCr ask about the machine below are handled here, too.
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -31,6 +36,12 @@ device_file device_at(const char* path) {
   return is_ours ? device_file::render : device_file::none;
 }
 
+bool is_of_kernel(const char* path) {
+  for (const char* begin : {"/sys/", "/proc/", "/dev/"})
+    if (std::strncmp(path, begin, std::strlen(begin)) == 0) return true;
+  return false;
+}
+
 }  // namespace
 
 namespace preload {
@@ -48,8 +59,13 @@ int open_device(const char* path) {
 bool has_device(const char* path) { return device_at(path) != device_file::none; }
 
 std::string moved(const char* path) {
-  if (std::strncmp(path, "/sys/", 5) != 0 && std::strncmp(path, "/proc/m", 7) != 0) return "";
-  return amdgpu::redirected(amdgpu::session_folder(), path);
+  const char* folder = amdgpu::session_folder();
+  if (folder == nullptr || !is_of_kernel(path)) return "";
+  std::string there = amdgpu::redirected(folder, path);
+  // tests/amdgpu/check has a list of those that may be.
+  if (const char* log = std::getenv("XIO_AMDGPU_LOG"); there.empty() && log != nullptr && *log == '3')
+    std::fprintf(stderr, "software AMD GPU: the machine's own %s\n", path);
+  return there;
 }
 
 int control(int fd, unsigned long request, void* argument) {
@@ -78,6 +94,26 @@ PRELOAD_SHOWN int munmap(void* at, std::size_t bytes) noexcept {
   if (amdgpu::process* p = amdgpu::process::made()) p->memory.lose(reinterpret_cast<std::uint64_t>(at), bytes);
   static const auto real = preload::next(static_cast<int (*)(void*, std::size_t)>(nullptr), "munmap");
   return real(at, bytes);
+}
+
+// HIP gives out no more memory of the host's than there is by this.
+PRELOAD_SHOWN int sysinfo(struct sysinfo* s) noexcept {
+  static const auto real = preload::next(static_cast<int (*)(struct sysinfo*)>(nullptr), "sysinfo");
+  const int result = real(s);
+  if (result == 0 && amdgpu::session_folder() != nullptr) {
+    s->mem_unit = std::max(s->mem_unit, 1u);
+    s->totalram = amdgpu::k_host_bytes / s->mem_unit;
+  }
+  return result;
+}
+
+// ROCr lets its threads run on all processors that it counts, and ends the process where this one may use others only.
+// To name all of them is to ask for nothing.
+PRELOAD_SHOWN int pthread_attr_setaffinity_np(pthread_attr_t* a, std::size_t bytes, const cpu_set_t* set) noexcept {
+  if (amdgpu::session_folder() != nullptr && CPU_COUNT_S(bytes, set) >= get_nprocs_conf()) return 0;
+  static const auto real = preload::next(static_cast<int (*)(pthread_attr_t*, std::size_t, const cpu_set_t*)>(nullptr),
+                                         "pthread_attr_setaffinity_np");
+  return real(a, bytes, set);
 }
 
 // For tests/kmod: a dma-buf of this process's memory on a GPU, as EXPORT_DMABUF of the driver; the caller's, or -1.

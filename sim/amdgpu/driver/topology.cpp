@@ -4,13 +4,13 @@
 #include "amdgpu/driver/topology.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <vector>
 
 #include "amdgpu/isa/launch.hpp"
 
@@ -24,6 +24,10 @@ constexpr const char* k_pci_devices = "/sys/bus/pci/devices";
 constexpr unsigned k_link_pcie = 2, k_link_xgmi = 11;
 constexpr unsigned k_heap_system = 0, k_heap_public = 1, k_heap_private = 2;
 constexpr unsigned k_shader_engines = 8;
+// Kinds of caches, bits: of data, of instructions, of a processor, of a compute unit.
+constexpr unsigned k_data = 1, k_instructions = 2, k_processor = 4, k_compute_unit = 8;
+// No APIC has this id, so that libhsakmt takes no name of a processor out of /proc/cpuinfo.
+constexpr std::uint32_t k_processor_ids = 0x7fff0000;
 constexpr std::uint32_t k_simd_ids = 0x80001000u;
 // Capability: bits 13:12 the doorbell's kind (2: 64 bits, counts packets), 7 watch points, 26 ECC in SRAM.
 constexpr std::uint32_t k_capability = 2u << 12 | 1u << 7 | 1u << 26;
@@ -61,20 +65,39 @@ void write_link(const fs::path& node, unsigned number, unsigned from, unsigned t
                     type, from, to, type == k_link_xgmi ? 15 : 20));
 }
 
+struct cache {
+  std::uint32_t unit;  // the first that has it
+  unsigned level, kib, kind;
+};
+void write_caches(const fs::path& node, const std::vector<cache>& caches, unsigned line_bytes) {
+  for (std::size_t i = 0; i < caches.size(); ++i)
+    write(node / "caches" / std::to_string(i) / "properties",
+          fmt::format("processor_id_low {}\nlevel {}\nsize {}\ncache_line_size {}\ncache_lines_per_tag 1\n"
+                      "association 16\nlatency 0\ntype {}\nsibling_map 1\n",
+                      caches[i].unit, caches[i].level, caches[i].kib, line_bytes, caches[i].kind));
+}
+
+// Where a node of processors names no caches, as linux's do not, libhsakmt reads the machine's own.
 void write_host(const settings& s, const fs::path& node) {
+  std::vector<cache> caches{{k_processor_ids, 3, 16384, k_data | k_instructions | k_processor}};
+  for (unsigned p = k_processor_ids; p < k_processor_ids + k_host_processors; ++p)
+    caches.insert(caches.end(), {{p, 1, 32, k_data | k_processor},
+                                 {p, 1, 32, k_instructions | k_processor},
+                                 {p, 2, 512, k_data | k_instructions | k_processor}});
+  write_caches(node, caches, 64);
   write(node / "gpu_id", "0\n");
   write(node / "name", "\n");
   write(node / "properties",
-        fmt::format("cpu_cores_count {}\nsimd_count 0\nmem_banks_count 1\ncaches_count 0\nio_links_count {}\n"
-                    "p2p_links_count 0\ncpu_core_id_base 0\nsimd_id_base 0\nmax_waves_per_simd 0\nlds_size_in_kb 0\n"
+        fmt::format("cpu_cores_count {}\nsimd_count 0\nmem_banks_count 1\ncaches_count {}\nio_links_count {}\n"
+                    "p2p_links_count 0\ncpu_core_id_base {}\nsimd_id_base 0\nmax_waves_per_simd 0\nlds_size_in_kb 0\n"
                     "gds_size_in_kb 0\nnum_gws 0\nwave_front_size 0\narray_count 0\nsimd_arrays_per_engine 0\n"
                     "cu_per_simd_array 0\nsimd_per_cu 0\nmax_slots_scratch_cu 0\nvendor_id 0\ndevice_id 0\n"
                     "location_id 0\ndomain 0\ndrm_render_minor 0\nhive_id 0\nnum_sdma_engines 0\n"
                     "num_sdma_xgmi_engines 0\nmax_engine_clk_ccompute 2000\n",
-                    sysconf(_SC_NPROCESSORS_ONLN), s.nodes()));
-  const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(getpagesize());
+                    k_host_processors, caches.size(), s.nodes(), k_processor_ids));
   write(node / "mem_banks/0/properties",
-        fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 64\nmem_clk_max 2400\n", k_heap_system, bytes));
+        fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 64\nmem_clk_max 2400\n", k_heap_system,
+                    k_host_bytes));
   for (unsigned gpu = 0; gpu < s.nodes(); ++gpu) write_link(node, gpu, 0, gpu + 1, k_link_pcie);
 }
 
@@ -107,12 +130,10 @@ void write_gpu(const settings& s, const fs::path& node, unsigned gpu) {
   write(node / "mem_banks/0/properties",
         fmt::format("heap_type {}\nsize_in_bytes {}\nflags 0\nwidth 4096\nmem_clk_max 1600\n",
                     s.large_bar != 0 ? k_heap_public : k_heap_private, s.memory_mib << 20));
-  const struct { unsigned level, kib; } caches[] = {{1, 16}, {2, 8192}};
-  for (unsigned i = 0; i < std::size(caches); ++i)
-    write(node / "caches" / std::to_string(i) / "properties",
-          fmt::format("processor_id_low {}\nlevel {}\nsize {}\ncache_line_size 128\ncache_lines_per_tag 1\n"
-                      "association 16\nlatency 0\ntype 9\nsibling_map 1,1,1,1\n",
-                      k_simd_ids + gpu * 1024, caches[i].level, caches[i].kib));
+  write_caches(node,
+               {{k_simd_ids + gpu * 1024, 1, 16, k_data | k_compute_unit},
+                {k_simd_ids + gpu * 1024, 2, 8192, k_data | k_compute_unit}},
+               128);
   write_link(node, 0, gpu + 1, 0, k_link_pcie);
   unsigned number = 1;
   for (unsigned other = 0; other < s.nodes(); ++other)
@@ -177,7 +198,10 @@ std::string redirected(const char* session, const char* path) {
   } k_moved[] = {{"/sys/devices/virtual/kfd", "/kfd"},
                  {"/sys/class/kfd", "/kfd"},
                  {"/sys/module/amdgpu", "/module"},
-                 {"/proc/modules", "/modules"}};
+                 {"/proc/modules", "/modules"},
+                 // Not there: counters of the machine's IOMMU.
+                 {"/sys/bus/event_source/devices/amd_iommu", "/iommu"},
+                 {"/sys/bus/event_source/devices/amd_iommu_0", "/iommu"}};
   for (const auto& m : k_moved) {
     const std::size_t length = std::strlen(m.from);
     if (std::strncmp(path, m.from, length) == 0 && (path[length] == 0 || path[length] == '/'))

@@ -12,6 +12,9 @@ namespace amdgpu {
 // GPUs (each partition is one) are numbered from 0, nodes from 1 behind the host's, render nodes from 128.
 constexpr std::uint32_t gpu_id_of(unsigned gpu) { return 0x5a00 + gpu; }
 constexpr unsigned render_minor_of(unsigned gpu) { return 128 + gpu; }
+// The host is the same on every machine.
+constexpr unsigned k_host_processors = 4;
+constexpr std::uint64_t k_host_bytes = std::uint64_t{64} << 30;
 // The GPU with that id, or -1.
 int gpu_of_id(const settings& s, std::uint32_t gpu_id);
 // libdrm's number of the GPUs' family.

@@ -84,6 +84,12 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
 
 drive::~drive() { (void)xio_storage_close(session_.world(), storage_); }
 
+xio_engine_stats_t drive::stats() const {
+  xio_engine_stats_t now{};
+  checked(xio_storage_stats(session_.world(), storage_, &now), "xio_storage_stats");
+  return now;
+}
+
 void drive::check_size(std::uint64_t bytes) const {
   if (bytes % block_ != 0)
     fail(XIO_ERR_ARG, "xio-perf: {} is no multiple of the {} bytes of a block of {}; choose other sizes (-b, -f)",

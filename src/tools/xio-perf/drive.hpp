@@ -20,6 +20,7 @@ class drive {
 
   xio_storage_t handle() const { return storage_; }
   const std::string& name() const { return name_; }
+  xio_engine_stats_t stats() const;
   // Throws XIO_ERR_ARG if ops of that many bytes cannot be.
   void check_size(std::uint64_t bytes) const;
   // Returns the bytes there, read from the file itself where it is one, else by one XIO read after another.

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "tools/gpus.hpp"
@@ -65,6 +66,13 @@ double us_per_sample_tick(const span& s) {
   return static_cast<double>(s.end - s.begin) * us_per_tick() / static_cast<double>(s.last - s.first);
 }
 
+// Far apart, and through all pieces before any comes again.
+std::uint64_t scattering(std::uint64_t pieces) {
+  std::uint64_t stride = pieces / 8 * 5 + 1;
+  while (std::gcd(stride, pieces) != 1) ++stride;
+  return stride;
+}
+
 // One measurement: prepare, run, check.
 class run {
  public:
@@ -73,6 +81,8 @@ class run {
 
   result go() {
     prepare();
+    out_.route = route();
+    const xio_engine_stats_t before = stats();
     s_.barrier();
     switch (p_.what->how) {
       case shape::latency: one_by_one(); break;
@@ -86,7 +96,9 @@ class run {
     out_.bytes = bytes_;
     out_.us = tools::statistics_of(us_);
     rates();
-    out_.route = route();
+    if (const xio_engine_stats_t now = stats(); now.ops != before.ops)
+      out_.doorbells =
+          static_cast<double>(now.doorbells - before.doorbells) / static_cast<double>(now.ops - before.ops);
     return std::move(out_);
   }
 
@@ -100,6 +112,17 @@ class run {
     if (p_.what->how == shape::storage) return;
     fill_poison(s_.dst, bytes_ + k_guard);
     if (effect_of(p_.what->id) == effect::atomics) fill_words(s_.dst, bytes_, p_.element);
+  }
+
+  // Of the engine that carries the ops, if one does.
+  xio_engine_stats_t stats() {
+    xio_engine_stats_t now{};
+    if (d_ != nullptr) return d_->stats();
+    const bool rdma = out_.route == "rdma";
+    if (p_.what->how != shape::storage && (rdma || out_.route == "sdma"))
+      checked(xio_ctx_stats(s_.world(), s_.ctx(p_.route), rdma ? XIO_ROUTE_RDMA : XIO_ROUTE_SDMA, &now),
+              "xio_ctx_stats");
+    return now;
   }
 
   work blank() {
@@ -193,6 +216,7 @@ class run {
       work w = blank();
       w.storage = d_->handle();
       w.stored = stored_bytes(p_, bytes_, m_);
+      w.stride = stride();
       w.first = done_;
       if (warm) w.iterations = std::max(1u, p_.warm_up);
       done_ += w.iterations;
@@ -206,24 +230,25 @@ class run {
     check_storage(write, groups);
   }
 
+  std::uint64_t pieces() const { return stored_bytes(p_, bytes_, m_) / bytes_; }
+  std::uint64_t stride() const { return p_.scattered ? scattering(pieces()) : 1; }
+
   // The last op of every group, and of writes all that lies where they were.
   void check_storage(bool write, std::uint32_t groups) {
-    const std::uint64_t round = groups * bytes_;
-    const std::uint64_t rounds = stored_bytes(p_, bytes_, m_) / round;
+    const auto place = [&](std::uint64_t op) { return op % pieces() * stride() % pieces() * bytes_; };
     if (!write) {
-      const auto found = copy_of(s_.dst, round + k_guard);
-      const std::uint64_t at = (done_ - 1) % rounds * round;
+      const auto found = copy_of(s_.dst, groups * bytes_ + k_guard);
       for (std::uint64_t g = 0; g < groups; ++g) {
-        const auto there = d_->content(at + g * bytes_, bytes_, p_.route);
+        const std::uint64_t at = place((done_ - 1) * groups + g);
+        const auto there = d_->content(at, bytes_, p_.route);
         if (!std::equal(there.begin(), there.end(), found.begin() + static_cast<std::ptrdiff_t>(g * bytes_)))
-          fail(XIO_ERR_STORAGE, "{}: what op {} read is not what lies at byte {} of {}", name_, g, at + g * bytes_,
-               d_->name());
+          fail(XIO_ERR_STORAGE, "{}: what op {} read is not what lies at byte {} of {}", name_, g, at, d_->name());
       }
-      check_guard(found, round, name_.c_str());
+      check_guard(found, groups * bytes_, name_.c_str());
       return;
     }
-    for (std::uint64_t at = 0; at < std::min(done_, rounds) * round; at += bytes_)
-      check_pattern(d_->content(at, bytes_, p_.route), bytes_, s_.me(), at, name_.c_str());
+    for (std::uint64_t op = 0; op < std::min(done_ * groups, pieces()); ++op)
+      check_pattern(d_->content(place(op), bytes_, p_.route), bytes_, s_.me(), place(op), name_.c_str());
   }
 
   void check() {

@@ -26,6 +26,7 @@ struct plan {
   std::uint32_t element = 8;
   bool bidirectional = false;
   bool lockstep = false;
+  bool scattered = false;
   xio_route_t route = XIO_ROUTE_AUTO;
   std::vector<std::uint64_t> sizes;
 
@@ -49,6 +50,7 @@ struct result {
   tools::statistics us;
   std::optional<double> gb_per_s;
   std::optional<double> million_per_s;  // messages
+  std::optional<double> doorbells;      // of an op, where an engine has carried any
   std::string route;
 };
 

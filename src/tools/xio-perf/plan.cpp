@@ -34,7 +34,8 @@ std::uint32_t default_threads(const defaults& d, const test& t, scope who, std::
   return (d.threads + wave - 1) / wave * wave;
 }
 
-// Bytes of a drive that one round of all groups covers, and how many rounds are spread over it.
+// Bytes of a drive that ops are spread over, and how many rounds of all groups at most that may be, one behind the
+// other.
 constexpr std::uint64_t k_drive_bytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t k_drive_rounds = 16;
 
@@ -103,6 +104,7 @@ plan plan_of(const settings& s, const test& t, scope who, atomic_op op, const ma
   p.warm_up = s.warm_up.value_or(d.warm_up);
   p.element = s.element;
   p.bidirectional = s.bidirectional;
+  p.scattered = s.scattered;
   p.route = t.id == test_id::sdma_copy ? XIO_ROUTE_SDMA : s.route;
   p.sizes = sizes_of(s, t);
   if (t.how == shape::bandwidth) {
@@ -150,7 +152,7 @@ std::vector<plan> plans_of(const settings& s, const machine_shape& m) {
 
 std::uint64_t stored_bytes(const plan& p, std::uint64_t bytes, const machine_shape& m) {
   const std::uint64_t round = p.groups(m.wave) * bytes;
-  return round * std::clamp<std::uint64_t>(k_drive_bytes / round, 1, k_drive_rounds);
+  return round * std::clamp<std::uint64_t>(k_drive_bytes / round, 1, p.scattered ? k_drive_bytes : k_drive_rounds);
 }
 
 heap_need need_of(const std::vector<plan>& plans, const machine_shape& m) {

@@ -106,6 +106,7 @@ std::vector<tools::field> row_of(const plan& p, const result& r, const machine_s
   row.push_back({"mean_us", r.us.mean, false});
   row.push_back({"GB_per_s", cell_of(r.gb_per_s)});
   row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), t.message_rate});
+  row.push_back({"doorbells_per_op", cell_of(r.doorbells), false});
   row.push_back({"route", r.route});
   row.push_back({"emulated", std::string(by.emulated ? "emulated" : "")});
   row.push_back({"backend", by.backend, false});

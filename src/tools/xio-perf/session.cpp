@@ -138,6 +138,7 @@ work session::blank(xio_route_t route) {
   w.src = src;
   w.shared = words_;
   w.element = 8;
+  w.stride = 1;
   return w;
 }
 

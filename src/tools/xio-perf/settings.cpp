@@ -85,6 +85,11 @@ const names<bool>& directions() {
   return all;
 }
 
+const names<bool>& accesses() {
+  static const names<bool> all{{"sequential", false}, {"scattered", true}};
+  return all;
+}
+
 // NVSHMEM's, of its tests of reductions.
 const names<int>& reductions() {
   static const names<int> all{{"sum", 0}, {"prod", 0}, {"min", 0}, {"max", 0}, {"and", 0}, {"or", 0}, {"xor", 0}};
@@ -194,6 +199,8 @@ void add_ways(tools::command& app, settings& s) {
                           [&](const auto&, xio_route_t v) { s.route = v; });
   app.word("--storage", s.storage, "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
       .type("NAME");
+  add_choice<bool>(app, "--access", accesses(), "order of the places of nvme_read and nvme_write", false,
+                   [&](const auto&, bool scattered) { s.scattered = scattered; });
   app.flag("--i-know", s.i_know, "nvme_write may write over what is on that drive");
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
@@ -260,6 +267,7 @@ std::string objection(const settings& s) {
     return "--datatype fractions are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
            "would measure the same";
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
+  if (s.scattered && !storage) return "--access goes with nvme_read and nvme_write";
   const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
   if (writes && !s.storage.empty() && !s.i_know)
     return fmt::format("nvme_write would write over what is on {}; say --i-know if that may be", s.storage);

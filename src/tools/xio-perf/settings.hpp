@@ -37,6 +37,7 @@ struct settings {
   bool lockstep = false;
   xio_route_t route = XIO_ROUTE_AUTO;
   std::string storage;
+  bool scattered = false;  // --access
   bool i_know = false;
   tools::table_format format = tools::table_format::table;
   std::string plot;

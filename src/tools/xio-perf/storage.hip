@@ -6,8 +6,8 @@ namespace xio::perf {
 
 namespace {
 
-// Group g's op number i is the (i * groups + g)-th piece of the range, around and around: no two groups are ever at the
-// same one. The host expects what this leaves behind.
+// Group g's op number i is the (i * groups + g)-th one, and goes that many strides from the range's begin, around and
+// around: no two groups are ever at the same piece. The host expects what this leaves behind.
 template <class Scope, bool k_write>
 __global__ void storage(work w) {
   const std::uint64_t group = group_index(Scope{});
@@ -18,7 +18,7 @@ __global__ void storage(work w) {
   span all{dev::wall_clock(), 0, stamp(), 0};
   std::uint64_t last = all.first;
   for (std::uint32_t i = 0; i < w.iterations; ++i) {
-    const std::uint64_t offset = (w.first + i) * groups % pieces + group;
+    const std::uint64_t offset = ((w.first + i) * groups + group) % pieces * w.stride % pieces;
     bool done = false;
     if constexpr (k_write) {
       done = keep(w, Scope::write(w, w.src + offset * w.bytes, offset * w.bytes));

@@ -68,6 +68,7 @@ struct work {
   std::uint32_t element;   // bytes of one value: 2, 4 or 8
   std::uint32_t lockstep;  // 1: workgroups wait for each other after every iteration
   std::uint64_t stored;    // storage: bytes that ops are spread over, from offset 0 on
+  std::uint64_t stride;    // storage: pieces from one op's place to the next one's; shares no factor with their number
   // Results, in device memory.
   std::uint64_t* samples;  // ticks of each iteration; of storage [group][iteration]
   span* spans;             // one for each workgroup

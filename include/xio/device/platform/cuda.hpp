@@ -4,6 +4,7 @@
 // Part of platform.hpp.
 #if defined(XIO_ON_CUDA) && !defined(XIO_DEVICE_CUDA_HPP)
 #define XIO_DEVICE_CUDA_HPP
+#include "xio/device/platform/cuda_choices.hpp"
 #include "xio/device/platform/ptx.hpp"
 
 namespace xio::dev {
@@ -55,14 +56,8 @@ XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
 }
 
-// The compiler does better with one function that does it all.
-constexpr bool k_posts_by_leaf = false;
 #define XIO_ENGINE_CALL XIO_OUT_OF_LINE
 #define XIO_INLINE_LAMBDA
-
-// A copy, whose fields are registers: the compiler would read a view again after every acquire.
-template <class T>
-using held = const T;
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {
   // PTX' shl: 1 << i, and 0 from 32 on. Not mask >> i: that would wait for the mask, which comes last, by one
@@ -76,7 +71,6 @@ XIO_DEVICE void not_before(u32& loaded) { asm volatile("" : "+r"(loaded)::"memor
 // nvcc moves arithmetic behind fences, where a lone thread waits for it.
 XIO_DEVICE void not_after(u64& value) { asm volatile("" : "+l"(value)); }
 
-constexpr bool k_barrier_votes = true;
 XIO_DEVICE bool sync_workgroup_any(bool mine) { return __syncthreads_or(mine ? 1 : 0) != 0; }
 
 // --- Waves -------------------------------------------------------------------------------------------
@@ -97,10 +91,6 @@ XIO_DEVICE u64 wall_clock() {
   return ns;
 }
 
-// No NVIDIA GPU has one, and the calls alone, in loops that wait for flags, cost 0.04 us and more of a round trip:
-// around them the compiler saves the registers that lanes come together by.
-constexpr bool k_has_hdp = false;
-
 XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 
 // Lanes of a wave that have parted take turns, but paths that wait can hand the turn to each other while another, for
@@ -109,7 +99,6 @@ XIO_DEVICE void pause() { asm volatile("nanosleep.u32 20;"); }
 // us, which is enough for two paths: no more, because where processes take turns on a GPU a path that sleeps does not
 // use its process's turn. A wave of 30 paths needs more: after 10 ms a path sleeps, besides, through one millisecond in
 // every 67, chosen by the clock, so that it is the same one for all paths.
-constexpr bool k_pauses_grow = true;
 XIO_DEVICE void pause_after(u64 waited, u64 now) {
   constexpr u64 us = 1000, ms = 1000 * us, night = u64{1} << 20, day = u64{1} << 26;  // ns; a sleep is 1 ms at most
   u64 pause = 20;
@@ -195,26 +184,7 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
 
 // --- What suits the machine --------------------------------------------------------------------------
 
-// A release takes a quarter of a microsecond.
-constexpr bool k_stores_follow_loads = true;
-// It is 0.4 us, since masks are asked for at every use.
-constexpr bool k_lone_lanes_apart = true;
-constexpr u32 k_in_flight = 16, k_odd_in_flight = 16, k_alone_in_flight = 16, k_past_caches_together = 16;
-constexpr u32 k_looks_together = 8;
-#if defined(XIO_PTX_ONE_WAY_FENCES)
-constexpr bool k_watches_by_fence = true;
-#else
-constexpr bool k_watches_by_fence = false;
-#endif
-constexpr bool k_indexes_arguments = true;
-constexpr bool k_reaps_by_kind = true;
-constexpr bool k_reads_bytes_by_words = false;
-// A flag is seen sooner by half of the time that a load takes.
-constexpr u32 k_looks_under_way = 2;
-constexpr u32 k_polls_in_line = 12;
-
 // By predicates, and not by branches.
-constexpr bool k_has_predicates = true;
 XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) { ptx::store_if(good, at, value); }
 template <class T>
 XIO_DEVICE T load_word_if(bool good, const T* at) {
@@ -222,7 +192,6 @@ XIO_DEVICE T load_word_if(bool good, const T* at) {
 }
 XIO_DEVICE u64 load_any_if(bool good, const void* at) { return ptx::load_if(good, at); }
 
-constexpr bool k_has_pairs = true;
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) { ptx::store_pair(at, a, b); }
 XIO_DEVICE void store_pair_if(bool good, u64* at, u64 a, u64 b) { ptx::store_pair_if(good, at, a, b); }
 XIO_DEVICE void load_pair(const u64* at, u64& a, u64& b) { ptx::load_pair(at, a, b); }

@@ -11,6 +11,43 @@
 #include "xio/device/platform/host_exec.hpp"
 #include "xio/device/platform/words.hpp"
 
+// --- What suits the machine --------------------------------------------------------------------------
+
+// XIO_HOST_AS_CUDA is for tests: it takes NVIDIA's choices, so that the code which they choose runs where there is no
+// GPU. All device code of a program is compiled with it or without; libxio is compiled without, and goes with either.
+#if defined(XIO_HOST_AS_CUDA)
+#include "xio/device/platform/cuda_choices.hpp"
+#else
+namespace xio::dev {
+
+// Orders are free here, and ThreadSanitizer knows nothing of fences: each access has its own.
+constexpr order k_acquire_by_fence = order::acquire;
+constexpr order k_release_by_fence = order::release;
+// As on AMD, so that its tests are tests of that.
+constexpr bool k_posts_by_leaf = true;
+constexpr bool k_has_hdp = true;
+// Lanes share threads.
+constexpr bool k_pauses_at_once = true;
+constexpr bool k_wave_ops_sync = true;
+constexpr bool k_lanes_fence_as_one = false;
+// A workgroup shares one CPU: splitting a copy would only cost switches.
+constexpr bool k_splits_copies = false;
+constexpr u32 k_in_flight = 8, k_odd_in_flight = 8, k_alone_in_flight = 8, k_past_caches_together = 8;
+constexpr u32 k_looks_together = 8;
+#if defined(XIO_WATCHES_BY_FENCE)
+constexpr bool k_watches_by_fence = true;
+#else
+constexpr bool k_watches_by_fence = false;
+#endif
+constexpr bool k_indexes_arguments = false;
+constexpr bool k_reaps_by_kind = false;
+constexpr bool k_reads_bytes_by_words = false;
+constexpr u32 k_looks_under_way = 1;
+constexpr u32 k_polls_in_line = 0;
+
+}  // namespace xio::dev
+#endif
+
 namespace xio::dev {
 
 template <order O>
@@ -72,17 +109,11 @@ XIO_DEVICE void fence() {
 #endif
 }
 
-// Orders are free here, and ThreadSanitizer knows nothing of fences: each access has its own.
-constexpr order k_acquire_by_fence = order::acquire;
-constexpr order k_release_by_fence = order::release;
-
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return p;
 }
 
-// As on AMD, so that its tests are tests of that.
-constexpr bool k_posts_by_leaf = true;
 #define XIO_ENGINE_CALL XIO_DEVICE
 #define XIO_INLINE_LAMBDA __attribute__((always_inline))
 
@@ -135,11 +166,6 @@ XIO_DEVICE u64 wall_clock() {
 }
 
 XIO_DEVICE u64 deadline_clock() { return host_exec::deadline_clock(); }
-
-constexpr bool k_has_hdp = true;
-
-// Lanes share threads.
-constexpr bool k_pauses_at_once = true;
 
 XIO_DEVICE void pause() {
   if (host_exec::current != nullptr) {
@@ -196,8 +222,6 @@ XIO_DEVICE u64 wave_mask() {
   return host_exec::whole_wave();
 }
 
-constexpr bool k_wave_ops_sync = true;
-constexpr bool k_lanes_fence_as_one = false;
 XIO_CONVERGENT u64 same_key_mask(u64 key) {
   const u64 here = converged_mask();
   return is_alone(here) ? here : host_exec::match(here, key);
@@ -207,23 +231,6 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   *mask = is_alone(here) ? here : host_exec::match(here, kind);
   return true;
 }
-
-// --- What suits the machine --------------------------------------------------------------------------
-
-// A workgroup shares one CPU: splitting a copy would only cost switches.
-constexpr bool k_splits_copies = false;
-constexpr u32 k_in_flight = 8, k_odd_in_flight = 8, k_alone_in_flight = 8, k_past_caches_together = 8;
-constexpr u32 k_looks_together = 8;
-#if defined(XIO_WATCHES_BY_FENCE)
-constexpr bool k_watches_by_fence = true;
-#else
-constexpr bool k_watches_by_fence = false;
-#endif
-constexpr bool k_indexes_arguments = false;
-constexpr bool k_reaps_by_kind = false;
-constexpr bool k_reads_bytes_by_words = false;
-constexpr u32 k_looks_under_way = 1;
-constexpr u32 k_polls_in_line = 0;
 
 }  // namespace xio::dev
 

@@ -6,11 +6,29 @@
 
 namespace xio::dev {
 
-// --- GPUs --------------------------------------------------------------------------------------------
-#if !defined(XIO_ON_HOST)
-
+// --- What suits the machine, where several platforms choose alike -------------------------------------
+#if !defined(XIO_ON_HOST) || defined(XIO_HOST_AS_CUDA)
 constexpr order k_acquire_by_fence = order::relaxed;
 constexpr order k_release_by_fence = order::relaxed;
+constexpr bool k_pauses_at_once = false;
+constexpr bool k_wave_ops_sync = false;
+constexpr bool k_lanes_fence_as_one = true;
+constexpr bool k_splits_copies = true;
+#endif
+#if !defined(XIO_ON_CUDA) && !defined(XIO_HOST_AS_CUDA)
+constexpr bool k_pauses_grow = false;
+constexpr bool k_barrier_votes = false;
+constexpr bool k_has_predicates = false;
+constexpr bool k_stores_follow_loads = false;
+// A few scalar instructions: a second copy of what posts is dearer.
+constexpr bool k_lone_lanes_apart = false;
+constexpr bool k_has_pairs = false;
+template <class T>
+using held = const T&;
+#endif
+
+// --- GPUs --------------------------------------------------------------------------------------------
+#if !defined(XIO_ON_HOST)
 
 XIO_DEVICE u32 thread_in_workgroup() { return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; }
 
@@ -25,11 +43,6 @@ XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
 XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }
 
 XIO_DEVICE u64 deadline_clock() { return wall_clock(); }
-
-constexpr bool k_pauses_at_once = false;
-constexpr bool k_wave_ops_sync = false;
-constexpr bool k_lanes_fence_as_one = true;
-constexpr bool k_splits_copies = true;
 
 XIO_DEVICE void store_entry(void* slot, const entry64& e) {
   auto* out = static_cast<vec16*>(in_device_memory(slot));
@@ -111,10 +124,8 @@ XIO_DEVICE void not_after(u64& value) { (void)value; }
 
 XIO_DEVICE u32 lowest_bit(u64 bits) { return static_cast<u32>(__builtin_ctzll(bits)); }
 
-constexpr bool k_pauses_grow = false;
 XIO_DEVICE void pause_after(u64, u64) { pause(); }
 
-constexpr bool k_barrier_votes = false;
 XIO_DEVICE bool sync_workgroup_any(bool mine) {
   XIO_SHARED(u32, votes);
   if (thread_in_workgroup() == 0) votes = 0;
@@ -126,7 +137,6 @@ XIO_DEVICE bool sync_workgroup_any(bool mine) {
   return found;
 }
 
-constexpr bool k_has_predicates = false;
 XIO_DEVICE void store_word_if(bool good, u64* at, u64 value) {
   if (good) store<scope::system, k_release_by_fence>(at, value);
 }
@@ -135,9 +145,6 @@ XIO_DEVICE T load_word_if(bool good, const T* at) {
   return good ? load<scope::system, k_acquire_by_fence>(at) : T{};
 }
 XIO_DEVICE u64 load_any_if(bool good, const void* at) { return good ? *static_cast<const u64*>(at) : 0; }
-
-template <class T>
-using held = const T&;
 
 template <class Word>
 XIO_DEVICE Word load_as(const unsigned char* p) {
@@ -150,11 +157,6 @@ XIO_DEVICE void store_as(unsigned char* p, Word v) {
   __builtin_memcpy(__builtin_assume_aligned(p, sizeof(Word)), &v, sizeof(Word));
 }
 
-constexpr bool k_stores_follow_loads = false;
-// A few scalar instructions: a second copy of what posts is dearer.
-constexpr bool k_lone_lanes_apart = false;
-
-constexpr bool k_has_pairs = false;
 XIO_DEVICE void store_pair(u64* at, u64 a, u64 b) {
   store<scope::system, k_release_by_fence>(at, a);
   store<scope::system, k_release_by_fence>(at + 1, b);
