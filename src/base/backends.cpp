@@ -40,6 +40,4 @@ std::vector<std::pair<std::string, std::string>> noted_backends() {
   return n.all;
 }
 
-bool is_model(const std::string& backend) { return backend.find("model") != std::string::npos; }
-
 }  // namespace xio

@@ -15,7 +15,4 @@ void note_backend(const std::string& engine, const std::string& backend);
 // In the order of the first notes.
 std::vector<std::pair<std::string, std::string>> noted_backends();
 
-// Whether software stands in for a device.
-bool is_model(const std::string& backend);
-
 }  // namespace xio

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/unique_id.hpp"
@@ -96,6 +97,10 @@ extern "C" {
 void xio_internal_program_has(uint32_t engines, uint32_t families) { xio::program::add_file(engines, families); }
 
 void xio_internal_program_layout(uint32_t layout) { xio::program::add_layout(layout); }
+
+void xio_internal_backends(void (*each)(void* arg, const char* engine, const char* backend), void* arg) {
+  for (const auto& [engine, backend] : xio::noted_backends()) each(arg, engine.c_str(), backend.c_str());
+}
 
 void xio_version(int* major, int* minor, int* patch) {
   int parts[3] = {};

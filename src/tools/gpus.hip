@@ -32,6 +32,31 @@ std::string bus_id_of([[maybe_unused]] const hipDeviceProp_t& p) {
 
 }  // namespace
 
+const char* platform() {
+#if defined(XIO_PLATFORM_HIP)
+  return "hip";
+#elif defined(XIO_PLATFORM_CUDA)
+  return "cuda";
+#else
+  return "host";
+#endif
+}
+
+std::uint64_t ticks_per_ms() {
+#if !defined(XIO_PLATFORM_HIP)
+  return 1000000;  // nanoseconds
+#else
+#if HIP_VERSION_MAJOR > 5 || (HIP_VERSION_MAJOR == 5 && HIP_VERSION_MINOR >= 3)
+  int device = 0, khz = 0;
+  if (hipGetDevice(&device) == hipSuccess &&
+      hipDeviceGetAttribute(&khz, hipDeviceAttributeWallClockRate, device) == hipSuccess && khz > 0)
+    return static_cast<std::uint64_t>(khz);
+  (void)hipGetLastError();
+#endif
+  return 100000;
+#endif
+}
+
 const char* gpu_targets() { return XIO_GPU_TARGETS; }
 
 const char* list_gpus(std::vector<gpu_facts>& out) {

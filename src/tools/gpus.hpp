@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Every GPU that this process can use, as its runtime tells.
+// The platform that this program is made for, and every GPU that this process can use, as its runtime tells.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct gpu_facts {
 
 // The GPUs that this program's kernels were compiled for: "gfx90a gfx942".
 const char* gpu_targets();
+
+// "host", "hip" or "cuda".
+const char* platform();
+
+// Of the clock that kernels read, xio::dev::wall_clock(), on the device in use.
+std::uint64_t ticks_per_ms();
 
 // Returns null, or a text that says what went wrong.
 const char* list_gpus(std::vector<gpu_facts>& out);

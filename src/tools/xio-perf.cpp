@@ -14,7 +14,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "gpu/gpu.hpp"
+#include "tools/gpus.hpp"
 #include "tools/progress.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
@@ -28,12 +28,13 @@ using namespace xio::perf;
 constexpr int k_exit_failed = 1;
 
 machine_shape look_at_machine() {
-  if (gpu::device_count() == 0) gpu::init(-1);  // which says why
-  machine_shape m{std::string(gpu::name()) == "host", gpu::wave_size(), 1};
+  machine_shape m{std::string(tools::platform()) == "host", 64, 1};  // without a GPU, of which xio_init says why
   int device = 0;
   hipDeviceProp_t about{};
-  if (hipGetDevice(&device) == hipSuccess && hipGetDeviceProperties(&about, device) == hipSuccess)
+  if (hipGetDevice(&device) == hipSuccess && hipGetDeviceProperties(&about, device) == hipSuccess) {
+    m.wave = static_cast<std::uint32_t>(about.warpSize);
     m.workgroups = static_cast<std::uint32_t>(about.multiProcessorCount);
+  }
   return m;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The route table of a world: started as its PEs, each says which way its ops would go to every other.
-#include "base/backends.hpp"
 #include "base/error.hpp"
+#include "tools/backends.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-info/section.hpp"
 #include "xio/memory.h"
@@ -73,7 +73,7 @@ std::vector<section> world_sections() {
     for (const std::size_t bytes : k_sizes)
       s.rows.push_back({fmt::format("pe{}_{}", pe, tools::text_of_size(bytes)), m.route(pe, bytes), ""});
   s.rows.push_back({"heap", m.heap_side(), ""});
-  for (const auto& [engine, backend] : noted_backends()) s.rows.push_back({engine, backend, ""});
+  for (const auto& [engine, backend] : tools::opened_backends()) s.rows.push_back({engine, backend, ""});
   return {s};
 }
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
-#include "gpu/gpu.hpp"
+#include "tools/gpus.hpp"
 #include "tools/xio-perf/data.hpp"
 
 namespace xio::perf {
@@ -48,7 +48,7 @@ bool moves_blocks(test_id id) {
 // By blocking calls, whose way may differ from the others'.
 bool waits(test_id id) { return id == get_lat || id == put_staged_lat || id == get_staged_lat; }
 
-double us_per_tick() { return 1e3 / static_cast<double>(gpu::ticks_per_ms()); }
+double us_per_tick() { return 1e3 / static_cast<double>(tools::ticks_per_ms()); }
 
 // The time from the first workgroup's begin to the last one's end.
 double us_of(const std::vector<span>& spans) {

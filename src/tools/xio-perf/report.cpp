@@ -9,10 +9,10 @@
 #include <ctime>
 #include <fstream>
 
-#include "base/backends.hpp"
 #include "base/error.hpp"
 #include "config.h"
-#include "gpu/gpu.hpp"
+#include "tools/backends.hpp"
+#include "tools/gpus.hpp"
 
 namespace xio::perf {
 
@@ -47,7 +47,7 @@ std::string now() {
 std::string gpu_name() {
   int device = 0;
   hipDeviceProp_t about{};
-  if (hipGetDevice(&device) != hipSuccess || hipGetDeviceProperties(&about, device) != hipSuccess) return gpu::arch();
+  if (hipGetDevice(&device) != hipSuccess || hipGetDeviceProperties(&about, device) != hipSuccess) return "unknown";
   return about.name;
 }
 
@@ -61,7 +61,7 @@ tools::facts facts_of(const machine_shape& m, int n_pes) {
   return {{"version", PACKAGE_VERSION},
           {"machine", host_name()},
           {"cpu", cpu_name()},
-          {"platform", gpu::name()},
+          {"platform", tools::platform()},
           {"gpu", m.host ? "none: kernels run on CPU threads, emulated" : gpu_name()},
           {"pes", std::to_string(n_pes)},
           {"time", now()}};
@@ -69,11 +69,11 @@ tools::facts facts_of(const machine_shape& m, int n_pes) {
 
 carrier carrier_of(const std::string& route, const machine_shape& m) {
   carrier c{route == "direct" ? "load/store" : route, m.host};
-  for (const auto& [engine, backend] : noted_backends()) {
+  for (const auto& [engine, backend] : tools::opened_backends()) {
     const bool storage = route == "nvme" && engine.starts_with("storage ");
     if (engine != route && !storage) continue;
     c.backend = backend;
-    c.emulated = c.emulated || is_model(backend);
+    c.emulated = c.emulated || tools::is_model(backend);
   }
   return c;
 }

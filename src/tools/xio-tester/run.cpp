@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/backends.hpp"
 #include "base/error.hpp"
+#include "tools/backends.hpp"
 #include "tools/progress.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/latency.hpp"
@@ -182,8 +182,8 @@ bool run::print_failure() const {
 
 std::string backend_text(const std::string& engine) {
   std::string text = "not opened";
-  for (const auto& [name, backend] : noted_backends())
-    if (name.rfind(engine, 0) == 0) text = is_model(backend) ? "emulated (" + backend + ")" : backend;
+  for (const auto& [name, backend] : tools::opened_backends())
+    if (name.rfind(engine, 0) == 0) text = tools::is_model(backend) ? "emulated (" + backend + ")" : backend;
   if (std::string(gpu::name()) == "host") text += ", kernels on CPU threads";
   return text;
 }

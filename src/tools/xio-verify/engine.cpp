@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/backends.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "tools/backends.hpp"
 #include "tools/xio-verify/member.hpp"
 #include "tools/xio-verify/worker.hpp"
 
@@ -154,9 +154,9 @@ class engine_trial {
 void add_carrier(row_writer& rows, const member& m, const std::string& route, const std::string& small) {
   json row{{"step", "carrier"}, {"pe", m.me()}, {"route", route}, {"route_of_8_bytes", small}};
   row["emulated"] = std::string(gpu::name()) == "host";
-  for (const auto& [engine, backend] : noted_backends()) {
+  for (const auto& [engine, backend] : tools::opened_backends()) {
     row["backend_" + engine] = backend;
-    if (engine == route && is_model(backend)) row["emulated"] = true;
+    if (engine == route && tools::is_model(backend)) row["emulated"] = true;
   }
   for (const auto& [name, which] : {std::pair{"rdma", XIO_ROUTE_RDMA}, {"sdma", XIO_ROUTE_SDMA}}) {
     xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
