@@ -2,44 +2,21 @@
 // The NIC model's bnxt_re decoder against entries laid down byte by byte (rdma-core providers/bnxt_re/bnxt_re-abi.h):
 // what is right is carried out, and every single wrong field ends in the CQE that hardware would write. The test polls
 // the NIC itself. A CQE names no rule, so the rule is read where the decoder reports the failure.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <ostream>
-
-#include "gpu/gpu.hpp"
 #include "model/nic/bnxt_queue.hpp"
-#include "proxy/nic.hpp"
-#include "proxy/shm_executor.hpp"
+#include "nic_by_hand.hpp"
 
 namespace {
 
 namespace m = xio::model::rdma;
 using m::rule;
+using namespace xio::test::low_first;
+using xio::test::one_fault;
 
 // enum bnxt_re_req_wc_status
 constexpr unsigned k_ok = 0, k_local_length = 2, k_local_qp = 3, k_local_protection = 4, k_remote_invalid = 6,
                    k_remote_access = 7, k_retry = 0xa, k_flushed = 0xb;
 // enum bnxt_re_wc_type
 constexpr unsigned k_request = 0, k_terminal = 0xe;
-
-void put16(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 2; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-void put24(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 3; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-void put32(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-void put64(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 8; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-std::uint32_t get32(const unsigned char* at) {
-  return at[0] | (std::uint32_t{at[1]} << 8) | (std::uint32_t{at[2]} << 16) | (std::uint32_t{at[3]} << 24);
-}
 
 // Hands everything on and keeps the failure.
 class listener final : public m::wire_queue {
@@ -61,45 +38,35 @@ class listener final : public m::wire_queue {
   m::op_error* heard_;
 };
 
-// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
-class nic_bnxt : public testing::Test {
+// One queue of 8 entries and 16 CQEs on one NIC.
+class nic_bnxt : public testing::Test, protected xio::test::nic_by_hand {
  protected:
   static constexpr std::uint32_t k_depth_log2 = 3, k_depth = 8, k_cq_depth_log2 = 4, k_cq_depth = 16;
   static constexpr std::uint32_t k_mtu = 256, k_cq_number = 0x54321, k_max_message = 2048;
-  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
-  static constexpr std::uint32_t k_remote_key = 0xabc00;
 
   explicit nic_bnxt(std::uint64_t start = 0, std::uint32_t psn = 0x123456, bool by_slots = false)
-      : nic_(fabric(), 5), first_(start), next_(start), psn_(psn) {
-    std::memset(remote_, 0x11, sizeof remote_);
-    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
-    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
-    number_ = nic_.create_queue([&](std::uint32_t number) {
-      m::bnxt_memory memory{};
-      memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
-      memory.msns = reinterpret_cast<const std::uint64_t*>(msns_);
-      memory.depth_log2 = k_depth_log2;
-      memory.doorbell = &bell_;
-      memory.cqes = reinterpret_cast<std::uint32_t*>(cqes_);
-      memory.cq_depth_log2 = k_cq_depth_log2;
-      memory.cq_doorbell = &cq_bell_;
-      memory.cq_number = k_cq_number;
-      memory.start = start;
-      memory.first_psn = psn;
-      memory.path_mtu = k_mtu;
-      memory.by_slots = by_slots;
-      return std::make_unique<listener>(std::make_unique<m::bnxt_queue>(memory, number, k_max_message), &heard_);
-    });
-    nic_.connect(number_, 1, {}, 0);
+      : nic_by_hand(k_max_message), first_(start), next_(start), psn_(psn) {
+    connect_queue(maker(&bell_, start, by_slots));
   }
 
-  std::unique_ptr<m::fabric> fabric() {
-    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_max_message, 5);
-    f->adopt(1, k_remote_key,
-             {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
-    f->adopt(1, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
-    return f;
+  std::function<std::unique_ptr<listener>(std::uint32_t)> maker(const std::uint64_t* bell, std::uint64_t start,
+                                                                bool by_slots = false) {
+    m::bnxt_memory memory{};
+    memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
+    memory.msns = reinterpret_cast<const std::uint64_t*>(msns_);
+    memory.depth_log2 = k_depth_log2;
+    memory.doorbell = bell;
+    memory.cqes = reinterpret_cast<std::uint32_t*>(cqes_);
+    memory.cq_depth_log2 = k_cq_depth_log2;
+    memory.cq_doorbell = &cq_bell_;
+    memory.cq_number = k_cq_number;
+    memory.start = start;
+    memory.first_psn = psn_;
+    memory.path_mtu = k_mtu;
+    memory.by_slots = by_slots;
+    return [this, memory](std::uint32_t number) {
+      return std::make_unique<listener>(std::make_unique<m::bnxt_queue>(memory, number, k_max_message), &heard_);
+    };
   }
 
   unsigned char* slot(std::uint64_t i) { return slots_ + (i % k_depth) * 128; }
@@ -164,10 +131,6 @@ class nic_bnxt : public testing::Test {
     std::memcpy(word, at, 8);
   }
   void ring(std::uint64_t producer) { bell(&bell_, producer, k_depth_log2, number_, 0); }
-  void run() {
-    for (int i = 0; i < 100 && nic_.poll(); ++i) {
-    }
-  }
   void go() {
     ring(next_);
     run();
@@ -200,35 +163,14 @@ class nic_bnxt : public testing::Test {
     EXPECT_FALSE(has_cqe());
     EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(why));
   }
-  bool remote_is(std::uint8_t value) const {
-    for (const unsigned char b : remote_)
-      if (b != value) return false;
-    return true;
-  }
-  std::uint64_t remote_word(std::size_t offset) const {
-    std::uint64_t v;
-    std::memcpy(&v, remote_ + offset, 8);
-    return v;
-  }
-  void set_remote_word(std::size_t offset, std::uint64_t v) { std::memcpy(remote_ + offset, &v, 8); }
-  std::uint64_t local_word(std::size_t offset) const {
-    std::uint64_t v;
-    std::memcpy(&v, local_ + offset, 8);
-    return v;
-  }
-
   alignas(64) unsigned char slots_[k_depth * 128] = {};
   alignas(64) unsigned char msns_[k_depth * 8] = {};
   alignas(64) unsigned char cqes_[k_cq_depth * 32] = {};
-  alignas(64) unsigned char local_[2048];
-  alignas(64) unsigned char remote_[4096];
   std::uint64_t bell_ = 0, cq_bell_ = 0, cq_next_ = 0;
   m::op_error heard_;
-  m::nic nic_;
   const std::uint64_t first_;
   std::uint64_t next_;
   std::uint32_t psn_;
-  std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
 };
 
 // --- What is right -----------------------------------------------------------------------------------
@@ -503,27 +445,13 @@ TEST_F(nic_bnxt, a_write_with_immediate_has_nobody_to_tell_over_shared_memory) {
 }
 
 TEST_F(nic_bnxt, an_entry_before_the_connection) {
-  m::op_error heard;
-  std::uint64_t bell_word = 0, cq_word = 0;
-  const std::uint32_t number = nic_.create_queue([&](std::uint32_t n) {
-    m::bnxt_memory memory{};
-    memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
-    memory.msns = reinterpret_cast<const std::uint64_t*>(msns_);
-    memory.depth_log2 = k_depth_log2;
-    memory.doorbell = &bell_word;
-    memory.cqes = reinterpret_cast<std::uint32_t*>(cqes_);
-    memory.cq_depth_log2 = k_cq_depth_log2;
-    memory.cq_doorbell = &cq_word;
-    memory.first_psn = psn_;
-    memory.path_mtu = k_mtu;
-    return std::make_unique<listener>(std::make_unique<m::bnxt_queue>(memory, n, k_max_message), &heard);
-  });
+  std::uint64_t bell_word = 0;
+  number_ = nic_.create_queue(maker(&bell_word, 0));
   write(0, 8);
-  bell(&bell_word, 1, k_depth_log2, number, 0);
+  bell(&bell_word, 1, k_depth_log2, number_, 0);
   run();
-  number_ = number;
   expect_cqe(k_request, k_local_qp, 1);
-  EXPECT_EQ(static_cast<int>(heard.why), static_cast<int>(rule::not_connected));
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::not_connected));
 }
 
 // --- What is wrong in a doorbell ---------------------------------------------------------------------
@@ -607,13 +535,7 @@ TEST_F(nic_bnxt_bell, backwards_is_another_lap) {
 }
 
 TEST_F(nic_bnxt, more_than_the_ring_has_room_for) {
-  struct : m::fault_plan {
-    m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override {
-      m::injected_fault f;
-      f.what = m::injected_fault::kind::lose;
-      return f;
-    }
-  } plan;
+  one_fault plan(one_fault::kind::lose);
   nic_.set_faults(&plan);
   for (int i = 0; i < 8; ++i) write(0, 8);
   go();  // the first entry never ends, so there is no room for a ninth
@@ -661,14 +583,7 @@ TEST_F(nic_bnxt, all_of_a_completion_queue_is_given_back_at_once) {
 }
 
 TEST_F(nic_bnxt, a_lost_peer_is_reported_as_such) {
-  struct : m::fault_plan {
-    m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override {
-      m::injected_fault f;
-      f.what = m::injected_fault::kind::fail;
-      f.how = {m::outcome::retry_exceeded, rule::injected};
-      return f;
-    }
-  } plan;
+  one_fault plan(one_fault::kind::fail);
   nic_.set_faults(&plan);
   write(0, 8);
   go();
