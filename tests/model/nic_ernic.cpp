@@ -2,53 +2,30 @@
 // The decoder of the emulated NIC's legacy format against entries laid down byte by byte
 // (linux/include/uapi/rdma/vmw_pvrdma-abi.h): what is right is carried out, and every single wrong field ends in the
 // CQE that it must. The test polls the NIC itself.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <memory>
-
-#include "gpu/gpu.hpp"
 #include "model/nic/ernic_queue.hpp"
-#include "proxy/nic.hpp"
-#include "proxy/shm_executor.hpp"
+#include "nic_by_hand.hpp"
 
 namespace {
 
 namespace m = xio::model::rdma;
 using m::rule;
+using namespace xio::test::low_first;
+using xio::test::one_fault;
 
 // enum pvrdma_wc_status
 constexpr unsigned k_ok = 0, k_local_length = 1, k_local_qp = 2, k_local_protection = 4, k_flushed = 5,
                    k_remote_invalid = 9, k_remote_access = 10, k_retry = 12, k_fatal = 19;
 
-void put32(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-void put64(unsigned char* at, std::uint64_t v) {
-  for (int i = 0; i < 8; ++i) at[i] = static_cast<unsigned char>(v >> (8 * i));
-}
-std::uint64_t get(const unsigned char* at, int n) {
-  std::uint64_t v = 0;
-  for (int i = n; i-- > 0;) v = (v << 8) | at[i];
-  return v;
-}
-
-// One queue of 8 entries and 16 CQEs on one NIC; the peer's heap is `remote_`, under an address of its own.
-class nic_ernic : public testing::Test {
+// One queue of 8 entries and 16 CQEs on one NIC.
+class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
  protected:
   static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
-  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000, k_request = 0xabcd'0000'0000'0000;
-  static constexpr std::uint32_t k_remote_key = 0xabc00;
+  static constexpr std::uint64_t k_request = 0xabcd'0000'0000'0000;
 
-  explicit nic_ernic(std::uint64_t start = 0) : nic_(fabric(), 5), next_(start) {
-    std::memset(remote_, 0x11, sizeof remote_);
-    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
+  explicit nic_ernic(std::uint64_t start = 0) : nic_by_hand(k_max_message), next_(start) {
     std::memset(slots_, 0x99, sizeof slots_);
     indices_[0] = indices_[1] = start % (2 * k_depth);
-    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
-    number_ = nic_.create_queue([&](std::uint32_t number) {
+    connect_queue([&](std::uint32_t number) {
       m::ernic_memory memory{};
       memory.slots = reinterpret_cast<const std::uint32_t*>(slots_);
       memory.indices = indices_;
@@ -59,15 +36,6 @@ class nic_ernic : public testing::Test {
       memory.start = start;
       return std::make_unique<m::ernic_queue>(memory, number, k_max_message);
     });
-    nic_.connect(number_, 1, {}, 0);
-  }
-
-  std::unique_ptr<m::fabric> fabric() {
-    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_max_message, 5);
-    f->adopt(1, k_remote_key,
-             {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
-    f->adopt(1, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
-    return f;
   }
 
   // Bytes that an earlier lap left behind stay where the structure has no field.
@@ -105,10 +73,6 @@ class nic_ernic : public testing::Test {
     sge(e, 0, 512, 8);
     return e;
   }
-  void run() {
-    for (int i = 0; i < 100 && nic_.poll(); ++i) {
-    }
-  }
   void ring(std::uint64_t tail) {
     indices_[0] = static_cast<std::uint32_t>(tail % (2 * k_depth));
     bell_ = 0x40000000 | number_;
@@ -145,21 +109,15 @@ class nic_ernic : public testing::Test {
     EXPECT_EQ(get(c + 20, 4), status);
     EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
     EXPECT_FALSE(has_cqe());
-    for (const unsigned char b : remote_) ASSERT_EQ(b, 0x11);
+    EXPECT_TRUE(remote_is(0x11));
   }
-  std::uint64_t remote_word(std::size_t at) const { return get(remote_ + at, 8); }
-  std::uint64_t local_word(std::size_t at) const { return get(local_ + at, 8); }
 
   alignas(64) unsigned char slots_[k_depth * 128];
   alignas(64) unsigned char cq_[4096 + k_cq_depth * 64] = {};
-  alignas(64) unsigned char local_[4096];
-  alignas(64) unsigned char remote_[4096];
   alignas(16) std::uint32_t indices_[4] = {};
   std::uint32_t bell_ = 0;
   std::uint64_t cq_next_ = 0;
-  m::nic nic_;
   std::uint64_t next_;
-  std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
 };
 
 // --- What is right -----------------------------------------------------------------------------------
@@ -342,14 +300,8 @@ TEST_F(nic_ernic, a_tail_that_goes_back) {
   expect_error(k_fatal, rule::doorbell_phase);
 }
 
-struct scripted : m::fault_plan {
-  m::injected_fault fault;
-  m::injected_fault next(std::uint32_t, std::uint64_t, const m::op&) override { return fault; }
-};
-
 TEST_F(nic_ernic, more_than_a_ring_full_of_unfinished) {
-  scripted plan;
-  plan.fault.what = m::injected_fault::kind::lose;
+  one_fault plan(one_fault::kind::lose);
   nic_.set_faults(&plan);
   for (unsigned i = 0; i < k_depth; ++i) copy(0, 8 * i, 8);
   go();
@@ -379,9 +331,7 @@ TEST_F(nic_ernic, a_full_completion_queue_loses_what_comes) {
 }
 
 TEST_F(nic_ernic, what_comes_after_a_failure_is_flushed) {
-  scripted plan;
-  plan.fault.what = m::injected_fault::kind::fail;
-  plan.fault.how = {m::outcome::retry_exceeded, rule::injected};
+  one_fault plan(one_fault::kind::fail);
   nic_.set_faults(&plan);
   for (unsigned i = 0; i < 4; ++i) copy(0, 8 * i, 8, 0);
   go();

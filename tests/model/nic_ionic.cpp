@@ -2,38 +2,17 @@
 // The ionic dialect, byte by byte, of both firmware interfaces: how it carries out right entries and refuses
 // wrong ones. Entries are laid down as rdma-core's providers/ionic/ionic_fw_types.h and ionic_verbs.c say (struct
 // ionic_v1_wqe, ionic_v1_prep_rdma, ionic_v1_prep_atomic), not by our own functions.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <memory>
-#include <ostream>
-
-#include "gpu/gpu.hpp"
 #include "model/nic/ionic_queue.hpp"
-#include "proxy/nic.hpp"
-#include "proxy/shm_executor.hpp"
+#include "nic_by_hand.hpp"
 
 namespace {
 
 namespace m = xio::model::rdma;
 using m::rule;
+using namespace xio::test::high_first;
 using u8 = unsigned char;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-void put16(u8* at, u32 v) {
-  at[0] = static_cast<u8>(v >> 8);
-  at[1] = static_cast<u8>(v);
-}
-void put32(u8* at, u32 v) {
-  put16(at, v >> 16);
-  put16(at + 2, v & 0xffff);
-}
-void put64(u8* at, u64 v) {
-  put32(at, static_cast<u32>(v >> 32));
-  put32(at + 4, static_cast<u32>(v));
-}
-u32 get32(const u8* at) { return u32{at[0]} << 24 | u32{at[1]} << 16 | u32{at[2]} << 8 | at[3]; }
 
 // enum ionic_v1_op and ionic_v2_op.
 struct opcodes {
@@ -53,22 +32,17 @@ void PrintTo(const variant& p, std::ostream* out) {
   *out << (p.v1 ? "v1" : "v2") << (p.collapsed ? " collapsed" : " queue") << " from " << p.start;
 }
 
-// One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
-class ionic_rig {
+// One queue of 8 entries.
+class ionic_rig : public xio::test::nic_by_hand {
  public:
+  using nic_by_hand::remote_is;
+  using nic_by_hand::run;
   static constexpr u32 k_depth_log2 = 3, k_depth = 8, k_cq_log2 = 4, k_cq_number = 0x4711;
-  static constexpr u64 k_remote_address = 0x7000'0000'0000;
-  static constexpr u32 k_remote_key = 0xabc00;
 
-  explicit ionic_rig(const variant& p) : p_(p), ops_(p.v1 ? k_v1 : k_v2), nic_(make_fabric(), 5), next_(p.start) {
-    std::memset(remote_, 0x11, sizeof remote_);
-    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<u8>(i * 7 + 1);
+  explicit ionic_rig(const variant& p) : nic_by_hand(4096), p_(p), ops_(p.v1 ? k_v1 : k_v2), next_(p.start) {
     if (!color(p.start))
       for (auto& e : slots_) e[11] = k_color;
-    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
-    fabric_->adopt(0, k_remote_key,
-                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
-    number_ = nic_.create_queue([&](u32 number) {
+    connect_queue([&](u32 number) {
       m::ionic_memory mem{};
       mem.face = p.v1 ? xio::wire::ionic::interface::v1 : xio::wire::ionic::interface::v2;
       mem.slots = reinterpret_cast<const u32*>(slots_);
@@ -82,14 +56,7 @@ class ionic_rig {
       mem.start = p.start;
       return std::make_unique<m::ionic_queue>(mem, number, 4096);
     });
-    nic_.connect(number_, 0, {}, 1);
   }
-  std::unique_ptr<m::fabric> make_fabric() {
-    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), 4096, 5);
-    fabric_ = f.get();
-    return f;
-  }
-
   static bool color(u64 position) { return (position >> k_depth_log2) % 2 == 0; }
   u8* slot() { return slots_[next_ % k_depth]; }
 
@@ -127,10 +94,6 @@ class ionic_rig {
   }
   void ring(u64 index) { __atomic_store_n(&bell_, (u64{number_} << 24) | (index % k_depth), __ATOMIC_RELEASE); }
   void post() { ring(++next_); }
-  void run() {
-    while (nic_.poll()) {
-    }
-  }
   void go() {
     post();
     run();
@@ -154,27 +117,12 @@ class ionic_rig {
       EXPECT_EQ(c[16], at % k_depth);
     }
   }
-  bool remote_is(u8 v) const {
-    for (const u8 b : remote_)
-      if (b != v) return false;
-    return true;
-  }
-  u64 remote_word(std::size_t at) const {
-    u64 v;
-    std::memcpy(&v, remote_ + at, 8);
-    return v;
-  }
-
   const variant p_;
   const opcodes ops_;
-  m::shm_fabric* fabric_ = nullptr;
-  m::nic nic_;
   u64 next_;
-  u32 number_ = 0, key_ = 0;
   alignas(64) u8 slots_[k_depth][64] = {};
   alignas(64) u8 cqes_[1 << k_cq_log2][32] = {};
   u64 bell_ = 0, cq_bell_ = 0;
-  alignas(64) u8 local_[4096], remote_[4096];
 };
 
 class nic_ionic : public testing::TestWithParam<variant>, protected ionic_rig {
@@ -234,9 +182,7 @@ TEST_P(nic_ionic, changes_words) {
   go();
   expect_done(1);
   EXPECT_EQ(remote_word(8), 77u);
-  u64 old;
-  std::memcpy(&old, local_, 8);
-  EXPECT_EQ(old, (u64{7} << 32) | 5);
+  EXPECT_EQ(local_word(0), (u64{7} << 32) | 5);
   atomic(ops_.swap, 8, 1, 2);
   go();
   EXPECT_EQ(remote_word(8), 77u);

@@ -1,64 +1,33 @@
 // SPDX-License-Identifier: MIT
 // The NIC model against entries laid down byte by byte: what is right is carried out, and every single wrong field ends
 // in the error CQE that hardware would write. The test polls the NIC itself.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <memory>
-
-#include "gpu/gpu.hpp"
 #include "model/nic/mlx5_queue.hpp"
-#include "proxy/nic.hpp"
-#include "proxy/shm_executor.hpp"
+#include "nic_by_hand.hpp"
 
 namespace {
 
 namespace m = xio::model::rdma;
 using m::rule;
+using namespace xio::test::high_first;
+using xio::test::one_fault;
 
 // Syndromes, mlx5dv.h.
 constexpr unsigned k_local_length = 0x01, k_local_qp = 0x02, k_local_protection = 0x04, k_flushed = 0x05,
                    k_remote_invalid = 0x12, k_remote_access = 0x13, k_retry = 0x15;
 
-void put32(unsigned char* at, std::uint32_t v) {
-  for (int i = 0; i < 4; ++i) at[i] = static_cast<unsigned char>(v >> (24 - 8 * i));
-}
-void put64(unsigned char* at, std::uint64_t v) {
-  put32(at, static_cast<std::uint32_t>(v >> 32));
-  put32(at + 4, static_cast<std::uint32_t>(v));
-}
-std::uint32_t get32(const unsigned char* at) {
-  return (std::uint32_t{at[0]} << 24) | (std::uint32_t{at[1]} << 16) | (std::uint32_t{at[2]} << 8) | at[3];
-}
-
-// One queue of 8 entries on one NIC; the peer's heap is `remote`, under an address of its own.
-class nic_strict : public testing::Test {
+// One queue of 8 entries on one NIC.
+class nic_strict : public testing::Test, protected xio::test::nic_by_hand {
  protected:
   static constexpr std::uint32_t k_depth = 8;
   static constexpr std::uint64_t k_longest = 4096;
-  static constexpr std::uint64_t k_remote_address = 0x7000'0000'0000;
-  static constexpr std::uint32_t k_remote_key = 0xabc00;
 
-  explicit nic_strict(std::uint64_t start = 0, bool cover = false) : nic_(make_fabric(), 5), next_(start) {
+  explicit nic_strict(std::uint64_t start = 0, bool cover = false) : nic_by_hand(k_longest), next_(start) {
     std::memset(cqe_, 0xff, sizeof cqe_);
-    std::memset(remote_, 0x11, sizeof remote_);
-    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
-    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
-    read_only_key_ = nic_.register_memory(local_, sizeof local_, m::local_read).lkey;
-    fabric_->adopt(0, k_remote_key,
-                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
-    fabric_->adopt(0, k_remote_key + 1, {k_remote_address, sizeof remote_, remote_, m::remote_read});
-    number_ = create(cqe_, start, cover);
-    nic_.connect(number_, 0, {}, 1);
+    connect_queue(maker(cqe_, start, cover));
   }
 
-  std::unique_ptr<m::fabric> make_fabric() {
-    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), k_longest, 5);
-    fabric_ = f.get();
-    return f;
-  }
-  std::uint32_t create(unsigned char* cqe, std::uint64_t start, bool cover) {
+  std::function<std::unique_ptr<m::mlx5_queue>(std::uint32_t)> maker(unsigned char* cqe, std::uint64_t start,
+                                                                     bool cover, bool queue = false) {
     const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_),
                                 k_depth,
                                 &record_[1],
@@ -66,12 +35,10 @@ class nic_strict : public testing::Test {
                                 reinterpret_cast<std::uint32_t*>(cqe),
                                 start,
                                 cover,
-                                false,
-                                0};
-    return nic_.create_queue(
-        [&](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); });
+                                queue,
+                                queue ? 3u : 0u};
+    return [memory](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); };
   }
-
   unsigned char* slot(std::uint64_t i) { return slots_ + (i % k_depth) * 64; }
 
   // ctrl + raddr, as mlx5dv.h lays them out.
@@ -109,10 +76,6 @@ class nic_strict : public testing::Test {
     put32(bell, static_cast<std::uint32_t>(producer & 0xffff) << 8);
     put32(bell + 4, number_ << 8);
   }
-  void run() {
-    for (int i = 0; i < 100 && nic_.poll(); ++i) {
-    }
-  }
   void go() {
     ring(next_);
     run();
@@ -132,32 +95,10 @@ class nic_strict : public testing::Test {
     EXPECT_EQ(cqe_[54], static_cast<unsigned>(why));
     EXPECT_EQ(cqe_counter(), first & 0xffff);
   }
-  bool remote_is(std::uint8_t value) const {
-    for (const unsigned char b : remote_)
-      if (b != value) return false;
-    return true;
-  }
-  std::uint64_t remote_word(std::size_t offset) const {
-    std::uint64_t v;
-    std::memcpy(&v, remote_ + offset, 8);
-    return v;
-  }
-  void set_remote_word(std::size_t offset, std::uint64_t v) { std::memcpy(remote_ + offset, &v, 8); }
-  template <class T>
-  T local_value(std::size_t offset) const {
-    T v;
-    std::memcpy(&v, local_ + offset, sizeof v);
-    return v;
-  }
 
-  m::shm_fabric* fabric_ = nullptr;  // before the NIC, which owns it
-  m::nic nic_;
   std::uint64_t next_;
-  std::uint32_t number_ = 0, key_ = 0, read_only_key_ = 0;
   alignas(64) unsigned char slots_[k_depth * 64] = {};
   alignas(64) unsigned char cqe_[64];
-  alignas(64) unsigned char local_[1024];
-  alignas(64) unsigned char remote_[1024];
   std::uint32_t record_[2] = {};
   std::uint64_t doorbell_ = 0;
 };
@@ -232,7 +173,7 @@ TEST_F(nic_strict, atomics) {
   fetch_add(0, 23);
   go();
   EXPECT_EQ(remote_word(0), 123u);
-  EXPECT_EQ(local_value<std::uint64_t>(512), 100u);
+  EXPECT_EQ(local_word(512), 100u);
 
   unsigned char* e = begin(0x11, 0, 4, 0);  // compare-swap that matches, then one that does not
   put64(e + 32, 7);
@@ -240,14 +181,14 @@ TEST_F(nic_strict, atomics) {
   data(e + 48, 8, 512);
   go();
   EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_value<std::uint64_t>(512), 123u);
+  EXPECT_EQ(local_word(512), 123u);
   e = begin(0x11, 0, 4, 0);
   put64(e + 32, 9);
   put64(e + 40, 123);
   data(e + 48, 8, 512);
   go();
   EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_value<std::uint64_t>(512), 7u);
+  EXPECT_EQ(local_word(512), 7u);
 }
 
 // NVSHMEM's ibgda_device.cuh: 4-byte results are big endian, 8-byte ones are not.
@@ -266,7 +207,7 @@ TEST_F(nic_strict, masked_atomics) {
   data(e + 48, 8, 512);
   go();
   EXPECT_EQ(remote_word(8), 0x0122334455667788u ^ 0xff00ff00ff00ff00u);
-  EXPECT_EQ(local_value<std::uint64_t>(512), 0x0122334455667788u);
+  EXPECT_EQ(local_word(512), 0x0122334455667788u);
 
   set_remote_word(8, 0x00ff00ff00ff00ff);
   e = begin(0x15, 0x09, 4, 8);  // 16-bit fields
@@ -294,7 +235,7 @@ TEST_F(nic_strict, masked_atomics) {
   go();
   expect_done(first);
   EXPECT_EQ(remote_word(8), 0x55555555010001aau);
-  EXPECT_EQ(local_value<std::uint64_t>(512), 0x01000100010001aau);
+  EXPECT_EQ(local_word(512), 0x01000100010001aau);
 }
 
 // --- One wrong thing at a time -----------------------------------------------------------------------
@@ -353,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(
         mistake{"remote_below", k_remote_access, rule::remote_range,
                 [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 - 1); }},
         mistake{"remote_beyond", k_remote_access, rule::remote_range,
-                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 + 1024 - 63); }},
+                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 + 4096 - 63); }},
         mistake{"remote_wraps", k_remote_access, rule::remote_range,
                 [](unsigned char* e) { put64(e + 16, ~0ull - 10); }},
         mistake{"lkey", k_local_protection, rule::local_key, [](unsigned char* e) { e[38] ^= 0x40; }},
@@ -442,7 +383,7 @@ TEST_F(nic_strict, record_behind_the_doorbell) {
 TEST_F(nic_strict, ringing_before_the_connection) {
   unsigned char other[64];
   std::memset(other, 0xff, sizeof other);
-  const std::uint32_t number = create(other, 0, false);
+  const std::uint32_t number = nic_.create_queue(maker(other, 0, false));
   nic_.destroy_queue(number_);
   number_ = number;
   write(0, 8);
@@ -471,19 +412,8 @@ TEST_F(nic_strict, an_ordinary_completion_queue_goes_round) {
   constexpr unsigned k_entries = 8;
   alignas(64) static unsigned char cq[k_entries][64];
   std::memset(cq, 0xff, sizeof cq);
-  const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_),
-                              k_depth,
-                              &record_[1],
-                              &doorbell_,
-                              reinterpret_cast<std::uint32_t*>(cq),
-                              0,
-                              false,
-                              true,
-                              3};
   nic_.destroy_queue(number_);
-  number_ = nic_.create_queue(
-      [&](std::uint32_t number) { return std::make_unique<m::mlx5_queue>(memory, number, k_longest); });
-  nic_.connect(number_, 0, {}, 1);
+  connect_queue(maker(cq[0], 0, false, true));
   for (unsigned i = 0; i < 3 * k_entries; ++i) {
     write(0, 8);
     go();
@@ -514,19 +444,8 @@ TEST_F(nic_wrap, indices_of16_and32_bits_wrap) {
   }
 }
 
-struct one_fault : m::fault_plan {
-  m::injected_fault fault;
-  std::uint64_t at = 0;
-  m::injected_fault next(std::uint32_t, std::uint64_t nth, const m::op&) override {
-    return nth == at ? fault : m::injected_fault{};
-  }
-};
-
 TEST_F(nic_strict, faults_on_purpose) {
-  one_fault plan;
-  plan.at = 1;
-  plan.fault.what = m::injected_fault::kind::fail;
-  plan.fault.how = {m::outcome::retry_exceeded, rule::injected};
+  one_fault plan(one_fault::kind::fail, 1);
   nic_.set_faults(&plan);
   write(0, 8);
   go();
@@ -539,8 +458,7 @@ TEST_F(nic_strict, faults_on_purpose) {
 }
 
 TEST_F(nic_strict, a_lost_op_holds_up_what_follows) {
-  one_fault plan;
-  plan.fault.what = m::injected_fault::kind::lose;
+  one_fault plan(one_fault::kind::lose, 0);
   nic_.set_faults(&plan);
   write(0, 8);
   write(64, 8);

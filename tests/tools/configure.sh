@@ -17,7 +17,7 @@ out=$at/out
 # configured NAME OPTION...: configure in a folder of its own, without the packages that this is not about.
 configured() {
   mkdir -p "$at/$1"
-  (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,verbs,oshmem,gtest,benchmark,cli11} \
+  (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,verbs,oshmem,gtest,cli11} \
     "${@:2}") >"$out" 2>&1
 }
 says() {

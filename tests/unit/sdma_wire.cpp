@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "model/sdma/decode.hpp"
 #include "xio/wire/sdma.hpp"
@@ -240,62 +241,37 @@ TEST(sdma_wire, large_tile) {
 
 // --- Reading ----------------------------------------------------------------------------------------------------
 
+// Source and destination by base, x, y, z, pitch and slice; then width, height, depth and element.
+std::vector<std::uint64_t> fields_of(const model::window& w) {
+  return {w.src.base, w.src.x, w.src.y,     w.src.z,     w.src.pitch, w.src.slice, w.dst.base, w.dst.x,
+          w.dst.y,    w.dst.z, w.dst.pitch, w.dst.slice, w.width,     w.height,    w.depth,    w.element_log2};
+}
+using fields = std::vector<std::uint64_t>;
+
 TEST(sdma_decode, windows_field_by_field) {
   const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0x3ffe3fff, 0xffffe7ff, 0x0fffffff, 0x55667788,
                       0x7eaa,     0x00050004, 3u << 13 | 7, 11,         0x00210012, 0x000007ff};
-  const model::window w = model::decode_window(wire::gen_9_0, dw);
-  EXPECT_EQ(w.element_log2, 3u);
-  EXPECT_EQ(w.src.base, 0x7f1122334450u);
-  EXPECT_EQ(w.src.x, 0x3fffu);
-  EXPECT_EQ(w.src.y, 0x3ffeu);
-  EXPECT_EQ(w.src.z, 0x7ffu);
-  EXPECT_EQ(w.src.pitch, 0x80000u);
-  EXPECT_EQ(w.src.slice, 0x10000000u);
-  EXPECT_EQ(w.dst.base, 0x7eaa55667788u);
-  EXPECT_EQ(w.dst.x, 4u);
-  EXPECT_EQ(w.dst.y, 5u);
-  EXPECT_EQ(w.dst.z, 7u);
-  EXPECT_EQ(w.dst.pitch, 4u);
-  EXPECT_EQ(w.dst.slice, 12u);
-  EXPECT_EQ(w.width, 0x13u);
-  EXPECT_EQ(w.height, 0x22u);
-  EXPECT_EQ(w.depth, 0x800u);
+  EXPECT_EQ(fields_of(model::decode_window(wire::gen_9_0, dw)),
+            (fields{0x7f1122334450, 0x3fff, 0x3ffe, 0x7ff, 0x80000, 0x10000000,  //
+                    0x7eaa55667788, 4, 5, 7, 4, 12,                              //
+                    0x13, 0x22, 0x800, 3}));
 }
 
 TEST(sdma_decode, windows_of_gfx12_are_wider) {
   const u32 dw[13] = {0x60000401, 0x22334450, 0x7f11,       0xfffefffd, 0xffff3fff, 0xffffffff, 0x55667788,
                       0x7eaa,     0x00050004, 3u << 16 | 7, 11,         0xffff8000, 0x00003fff};
-  const model::window w = model::decode_window(wire::gen_12, dw);
-  EXPECT_EQ(w.src.x, 0xfffdu);
-  EXPECT_EQ(w.src.y, 0xfffeu);
-  EXPECT_EQ(w.src.z, 0x3fffu);
-  EXPECT_EQ(w.src.pitch, 0x10000u);
-  EXPECT_EQ(w.src.slice, 0x100000000u);
-  EXPECT_EQ(w.dst.pitch, 4u);
-  EXPECT_EQ(w.dst.z, 7u);
-  EXPECT_EQ(w.width, 0x8001u);
-  EXPECT_EQ(w.height, 0x10000u);
-  EXPECT_EQ(w.depth, 0x4000u);
+  EXPECT_EQ(fields_of(model::decode_window(wire::gen_12, dw)),
+            (fields{0x7f1122334450, 0xfffd, 0xfffe, 0x3fff, 0x10000, 0x100000000,  //
+                    0x7eaa55667788, 4, 5, 7, 4, 12,                                //
+                    0x8001, 0x10000, 0x4000, 3}));
 }
 
 TEST(sdma_decode, large_windows) {
   u32 dw[20];
   for (u32 i = 0; i < 20; ++i) dw[i] = 100 + i;
-  const model::window w = model::decode_window_large(dw);
-  EXPECT_EQ(w.src.base, 0x6600000065u);
-  EXPECT_EQ(w.src.x, 103u);
-  EXPECT_EQ(w.src.y, 104u);
-  EXPECT_EQ(w.src.z, 105u);
-  EXPECT_EQ(w.src.pitch, 107u);
-  EXPECT_EQ(w.src.slice, 0x6c0000006cu);
-  EXPECT_EQ(w.dst.base, 0x6e0000006du);
-  EXPECT_EQ(w.dst.x, 111u);
-  EXPECT_EQ(w.dst.pitch, 115u);
-  EXPECT_EQ(w.dst.slice, 0x7400000074u);
-  EXPECT_EQ(w.width, 118u);
-  EXPECT_EQ(w.height, 119u);
-  EXPECT_EQ(w.depth, 120u);
-  EXPECT_EQ(w.element_log2, 0u);
+  EXPECT_EQ(fields_of(model::decode_window_large(dw)), (fields{0x6600000065, 103, 104, 105, 107, 0x6c0000006c,  //
+                                                               0x6e0000006d, 111, 112, 113, 115, 0x7400000074,  //
+                                                               118, 119, 120, 0}));
 }
 
 // Fields in the headers named at the top of sdma.hpp, packet by packet: gfx9, gfx10.1, gfx11, gfx12.
