@@ -9,7 +9,11 @@
  *   Local.      A call so marked waits for no other PE.
  *   Threads.    Calls on one world come from one thread at a time. xio_last_error, xio_version and xio_status_name may
  *               be called by any thread at any time. Different worlds may be used by different threads.
- *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0.
+ *   Parameters. `world` is what xio_init made; ctx, storage and team are handles of that world. `pe` is the number of a
+ *               PE in the world. `attr` says how a thing is made; null, where allowed, is the _INIT macro's. The last
+ *               pointers (`out`, `info`, `table`, or named after what is made) are where the result is stored.
+ *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0. Bytes of memory are size_t;
+ *               offsets and sizes of drives, and counts that only grow, are uint64_t on every machine.
  *   Order.      Host calls say nothing about ops of kernels unless they say so; docs/ordering.md has the contract.
  *
  * Any call may also return XIO_ERR_ARG (a null world or output, a handle that this world did not create),
