@@ -17,7 +17,7 @@ declared() {
   local header name
   for header in include/xio/{xio,status,memory,team,mpi,sdma}.h include/xio/device/*.hpp; do
     name=${header#include/xio/}
-    sed -nE "s,^(XIO_EXPORT|XIO_DEVICE|XIO_HOST_DEVICE|XIO_TEAM_FUNCTION|static inline) .*[ *](xio_[a-z0-9_]+)\(.*,\1 \2 ${name#device/},p" "$header"
+    sed -nE "s,^(XIO_EXPORT|XIO_DEVICE|XIO_HOST_DEVICE|XIO_TEAM_FUNCTION|static inline) .*[ *](xio_[a-z0-9_]+)\(.*,\1 \2 ${name#device/},p" <(awk -f "$srcdir/docs/headers.awk" "$header")
   done | sed 's/^static inline/XIO_EXPORT/'
 }
 

@@ -42,7 +42,7 @@ fake configure <<'END'
 platform=${1#--with-gpu=}
 printf 'echo "%s"\nexit\nS["gpu"]="%s"\n' "$*" "$platform" >config.status
 chmod +x config.status
-printf 'all: object\nlibxio_amdgpu.la tests/amdgpu/prepare xiorun examples/relay/relay: object\nobject:\n\techo %s >$@\nclean:\n\techo cleaned >>cleanings\n\trm -f object\n' "$platform" >Makefile
+printf 'all: object\nlibxio_amdgpu.la tests/amdgpu/prepare hip-gfx90a/tests/env.sh hip-gfx90a/examples/relay/relay: object\nobject:\n\techo %s >$@\nclean:\n\techo cleaned >>cleanings\n\trm -f object\n' "$platform" >Makefile
 END
 touch "$at/Makefile.in" "$at/build/cleanings"
 
