@@ -23,27 +23,14 @@ XIO_DEVICE chain chain_of(void* dst, const void* src, u64 bytes) {
   return chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, XIO_SIGNAL_ADD};
 }
 
-// The same chain with a signal, or with a count, behind its copy.
-XIO_DEVICE chain with_signal(chain c, const u64* word, u64 value, int op) {
+// Puts a signal behind the chain's copy.
+XIO_DEVICE void set_signal(chain& c, const u64* word, u64 value, int op) {
   c.signal = reinterpret_cast<u64>(word);
   c.value = value;
   c.op = op;
-  return c;
-}
-XIO_DEVICE chain with_counter(chain c, const u64* counter) {
-  c.counter = reinterpret_cast<u64>(counter);
-  return c;
 }
 XIO_DEVICE bool is_signal(const u64* word, int op) {
   return is_word(word) && (op == XIO_SIGNAL_SET || op == XIO_SIGNAL_ADD);
-}
-
-// XIO_PENDING if the request has a ticket, of which the ring knows; else what waits and tests return.
-XIO_DEVICE xio_status_t ticket_of(const sdma_queue_view* q, xio_req_t request, u64* ticket) {
-  if (q == nullptr) return XIO_ERR_STATE;
-  if (request == 0) return XIO_OK;
-  if (is_failed_request(request)) return failed_request_status(request);
-  return find_ticket(q->ring, request, ticket) ? XIO_PENDING : XIO_ERR_ARG;
 }
 
 // Waits until done(word) or the queue fails. The clock costs more than a look.
@@ -89,24 +76,32 @@ XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t d
 
 XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uint64_t value, xio_signal_op_t op) {
   using namespace xio::dev::sdma;
-  return post_chain(queue, with_signal(chain_of(nullptr, nullptr, 0), word, value, op), is_signal(word, op));
+  chain c = chain_of(nullptr, nullptr, 0);
+  set_signal(c, word, value, op);
+  return post_chain(queue, c, is_signal(word, op));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                          uint64_t* word, uint64_t value, xio_signal_op_t op) {
   using namespace xio::dev::sdma;
-  return post_chain(queue, with_signal(chain_of(dst, src, bytes), word, value, op), is_signal(word, op));
+  chain c = chain_of(dst, src, bytes);
+  set_signal(c, word, value, op);
+  return post_chain(queue, c, is_signal(word, op));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                           uint64_t* counter) {
   using namespace xio::dev::sdma;
-  return post_chain(queue, with_counter(chain_of(dst, src, bytes), counter), is_word(counter));
+  chain c = chain_of(dst, src, bytes);
+  c.counter = reinterpret_cast<uint64_t>(counter);
+  return post_chain(queue, c, is_word(counter));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                                  uint64_t* word, uint64_t value, xio_signal_op_t op,
                                                  uint64_t* counter) {
   using namespace xio::dev::sdma;
-  return post_chain(queue, with_counter(with_signal(chain_of(dst, src, bytes), word, value, op), counter),
-                    is_signal(word, op) && is_word(counter));
+  chain c = chain_of(dst, src, bytes);
+  set_signal(c, word, value, op);
+  c.counter = reinterpret_cast<uint64_t>(counter);
+  return post_chain(queue, c, is_signal(word, op) && is_word(counter));
 }
 XIO_DEVICE xio_status_t xio_sdma_wait_signal(xio_sdma_queue_t queue, const uint64_t* word, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, word, value);
@@ -118,18 +113,23 @@ XIO_DEVICE xio_status_t xio_sdma_wait_counter(xio_sdma_queue_t queue, const uint
 XIO_DEVICE xio_status_t xio_sdma_wait(xio_sdma_queue_t queue, xio_req_t request) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);
+  if (q == nullptr) return XIO_ERR_STATE;
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
   u64 ticket;
-  const xio_status_t status = sdma::ticket_of(q, request, &ticket);
-  return status != XIO_PENDING ? status : ring_wait_below<sdma_codec>(q->ring, ticket + 1, *q->world);
+  if (!find_ticket(q->ring, request, &ticket)) return XIO_ERR_ARG;
+  return ring_wait_below<sdma_codec>(q->ring, ticket + 1, *q->world);
 }
 XIO_DEVICE xio_status_t xio_sdma_test(xio_sdma_queue_t queue, xio_req_t request) {
   using namespace xio::dev;
   const sdma_queue_view* q = sdma::queue_of(queue);
+  if (q == nullptr) return XIO_ERR_STATE;
+  if (request == 0) return XIO_OK;
+  if (is_failed_request(request)) return failed_request_status(request);
   u64 ticket;
-  xio_status_t status = sdma::ticket_of(q, request, &ticket);
-  if (status != XIO_PENDING) return status;
+  if (!find_ticket(q->ring, request, &ticket)) return XIO_ERR_ARG;
   ring_reap<sdma_codec>(q->ring);
-  status = ring_test(q->ring, ticket);
+  const xio_status_t status = ring_test(q->ring, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
   return status;
 }

@@ -410,12 +410,19 @@ XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {
 // --- For one thread, a wave or a workgroup: one lane posts what all have prepared, all get its result --
 
 template <class Group>
-XIO_DEVICE posted storage_op(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a, bool blocking) {
-  return by_leader(group, [&] {
-    posted p{0, XIO_OK};
-    p.status = blocking ? storage_transfer(ctx, a) : storage_post<false>(ctx, a, &p.request);
-    return p;
-  });
+XIO_DEVICE xio_status_t storage_op(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
+  return by_leader(group, [&] { return posted{0, storage_transfer(ctx, a)}; }).status;
+}
+
+template <class Group>
+XIO_DEVICE xio_req_t storage_op_nbi(const Group& group, const xio_ctx_t& ctx, const asked_transfer& a) {
+  return by_leader(group,
+                   [&] {
+                     posted p{0, XIO_OK};
+                     p.status = storage_post<false>(ctx, a, &p.request);
+                     return p;
+                   })
+      .request;
 }
 
 template <class Group>
@@ -435,15 +442,21 @@ XIO_DEVICE xio_status_t storage_sync_op(const Group& group, const xio_ctx_t& ctx
 
 // --- The calls ---------------------------------------------------------------------------------------
 
-XIO_DEFINE_OP(xio_read, (const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
-              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::read, buf, storage, offset, bytes})
-XIO_DEFINE_OP(xio_write, (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
-              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::write, buf, storage, offset, bytes})
-XIO_DEFINE_OP(xio_compare,
-              (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes),
-              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::compare, buf, storage, offset, bytes})
-XIO_DEFINE_OP(xio_write_zeroes, (const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes),
-              xio::dev::storage_op, ctx, {xio::wire::nvme::opcode::write_zeroes, nullptr, storage, offset, bytes})
+#define XIO_DEFINE_TRANSFER(name, code, buffer, parameters)                                                       \
+  XIO_DEFINE_FORMS(xio_status_t, name, parameters,                                                                \
+                   xio::dev::storage_op(g, ctx, {xio::wire::nvme::opcode::code, buffer, storage, offset, bytes})) \
+  XIO_DEFINE_FORMS(xio_req_t, name##_nbi, parameters,                                                             \
+                   xio::dev::storage_op_nbi(g, ctx, {xio::wire::nvme::opcode::code, buffer, storage, offset, bytes}))
+XIO_DEFINE_TRANSFER(xio_read, read, buf,
+                    (const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset, size_t bytes))
+XIO_DEFINE_TRANSFER(xio_write, write, buf,
+                    (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes))
+XIO_DEFINE_TRANSFER(xio_compare, compare, buf,
+                    (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes))
+XIO_DEFINE_TRANSFER(xio_write_zeroes, write_zeroes, nullptr,
+                    (const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes))
+#undef XIO_DEFINE_TRANSFER
+
 XIO_DEFINE_FORMS(xio_status_t, xio_storage_sync, (const xio_ctx_t& ctx, xio_storage_t storage),
                  xio::dev::storage_sync_op(g, ctx, storage))
 XIO_DEVICE uint32_t xio_storage_code(const xio_ctx_t& ctx, xio_req_t request) {
