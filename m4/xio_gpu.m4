@@ -33,7 +33,8 @@ AC_DEFUN([XIO_GPU], [
      AS_IF([test -z "$HIPCC"], [XIO_HIP_IS_MISSING], [XIO_HIP_TARGETS])],
     [hip/*], [AC_MSG_ERROR([--with-gpu=$gpu,hip is not known; use host,hip])],
     [XIO_HIP_SIDE])
-  AM_CONDITIONAL([HIP_BESIDE], [test $xio_beside = hip])
+  AS_IF([test $xio_beside = hip], [hip_beside=yes], [hip_beside=no])
+  AC_SUBST([hip_beside])
   AC_SUBST([HIP_CFLAGS])
   AC_SUBST([HIP_LIBS])
   XIO_PLATFORM_CPPFLAGS=-DXIO_PLATFORM_`echo $gpu | tr a-z A-Z`=1
