@@ -124,7 +124,7 @@ class bench {
   bench& operator=(const bench&) = delete;
 
   xio_engine_stats_t stats() const {
-    xio_engine_stats_t s{};
+    xio_engine_stats_t s = XIO_ENGINE_STATS_INIT;
     must(xio_storage_stats(world_, storage, &s), "xio_storage_stats");
     return s;
   }

@@ -102,7 +102,7 @@ double median(std::vector<double> v) {
 }
 
 xio_engine_stats_t stats(xio_world_t* world, const work& w) {
-  xio_engine_stats_t now{};
+  xio_engine_stats_t now = XIO_ENGINE_STATS_INIT;
   check(xio_ctx_stats(world, w.ctx, XIO_ROUTE_RDMA, &now) == XIO_OK, "xio_ctx_stats");
   return now;
 }

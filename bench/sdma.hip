@@ -143,7 +143,7 @@ struct bench {
   }
 
   void rate(unsigned lanes) {
-    xio_engine_stats_t before{}, after{};
+    xio_engine_stats_t before = XIO_ENGINE_STATS_INIT, after = XIO_ENGINE_STATS_INIT;
     check(xio_ctx_stats(world, ctx, XIO_ROUTE_SDMA, &before) == XIO_OK, "xio_ctx_stats");
     std::vector<double> took;
     for (int i = 0; i < rounds; ++i) {

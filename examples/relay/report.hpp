@@ -14,7 +14,7 @@ inline std::string engine_line(int me, const char* name, const xio_engine_stats_
 }
 
 inline std::string engines(xio_world_t* world, int me, const job& j) {
-  xio_engine_stats_t nvme{}, rdma{}, sdma{};
+  xio_engine_stats_t nvme = XIO_ENGINE_STATS_INIT, rdma = XIO_ENGINE_STATS_INIT, sdma = XIO_ENGINE_STATS_INIT;
   check(xio_storage_stats(world, j.file, &nvme), "statistics");
   check(xio_ctx_stats(world, j.rdma, XIO_ROUTE_RDMA, &rdma), "statistics");
   check(xio_ctx_stats(world, j.sdma, XIO_ROUTE_SDMA, &sdma), "statistics");

@@ -114,16 +114,21 @@ XIO_EXPORT xio_status_t xio_mem_export_dmabuf(void* address, size_t bytes, unsig
 /* Closes a descriptor of xio_mem_export_dmabuf. XIO_ERR_ARG for another one. */
 XIO_EXPORT xio_status_t xio_mem_close_dmabuf(int fd);
 
-/* How often xio_mem_register found a registration that the engines had kept; see XIO_REGISTRATIONS. */
-typedef struct xio_mem_cache_stats {
+/* How often xio_mem_register found a registration that the engines had kept; see XIO_REGISTRATIONS. `size` as in
+ * xio_engine_stats_t. */
+typedef struct xio_mem_cache {
+  size_t size;
   uint64_t hits;      /* no engine was asked */
   uint64_t misses;    /* engines registered memory */
   uint64_t evictions; /* forgotten to make room */
   uint64_t forgotten; /* forgotten because the block was freed */
   uint64_t kept;      /* engines still have them, and the program has not registered them */
 } xio_mem_cache_stats_t;
+#define XIO_MEM_CACHE_STATS_INIT \
+  { sizeof(xio_mem_cache_stats_t), 0, 0, 0, 0, 0 }
+
 /* The counts of a world since xio_init. */
-XIO_EXPORT xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out);
+XIO_EXPORT xio_status_t xio_mem_cache_stats(const xio_world_t* world, xio_mem_cache_stats_t* out);
 
 #ifdef __cplusplus
 }

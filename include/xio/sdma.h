@@ -74,9 +74,11 @@ XIO_EXPORT xio_status_t xio_sdma_queue_create(xio_sdma_link_t* link, const xio_s
  * or writes memory any more when this returns. */
 XIO_EXPORT xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queue);
 /* Counts the ops posted to the queue since it was made. Kernels may be running. */
-XIO_EXPORT xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out);
+XIO_EXPORT xio_status_t xio_sdma_queue_stats(const xio_sdma_link_t* link, xio_sdma_queue_t queue,
+                                             xio_engine_stats_t* out);
 /* Fills in the first failure of the queue; info->status is XIO_OK when nothing has failed. */
-XIO_EXPORT xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info);
+XIO_EXPORT xio_status_t xio_sdma_queue_error(const xio_sdma_link_t* link, xio_sdma_queue_t queue,
+                                             xio_error_info_t* info);
 
 /* Copies `bytes` from src to dst by the link's engine, at any length and alignment, and waits for it. The areas must
  * not overlap. Kernels' queues are not ordered with it.

@@ -18,6 +18,12 @@
 #else
 #define XIO_TEAM_FUNCTION static inline
 #endif
+/* C++ programs may be compiled with warnings of C's casts. */
+#ifdef __cplusplus
+#define XIO_TEAM_NUMBER(n) static_cast<int>(n)
+#else
+#define XIO_TEAM_NUMBER(n) ((int)(n))
+#endif
 
 /* How many collectives a team can have in flight at a time: see xio_team_channel. */
 #define XIO_TEAM_CHANNELS 4
@@ -38,9 +44,9 @@ typedef struct xio_team {
 } xio_team_t;
 
 /* Host and device, local. This PE's number in the team; -1 for the empty team. */
-XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : (int)team.my_pe; }
+XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : XIO_TEAM_NUMBER(team.my_pe); }
 /* Host and device, local. How many members the team has; 0 for the empty team. */
-XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return (int)team.n_pes; }
+XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return XIO_TEAM_NUMBER(team.n_pes); }
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,14 +77,14 @@ XIO_EXPORT xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t*
 /* Makes a team of the members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0.
  * The others get the empty team, and so do PEs that are not in `parent`, which call too and give the empty team.
  * Collective over the world. Errors are those of xio_team_create, and XIO_ERR_STATE for a parent that was destroyed. */
-XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, int count,
-                                               xio_team_t* team);
+XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride,
+                                               size_t count, xio_team_t* team);
 /* Makes two teams for each member: lays out `parent` in rows of `width` members (the last row may be shorter); x is the
  * row that holds the caller, y its column. Collective over the world, like xio_team_split_strided. */
 XIO_EXPORT xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x,
                                           xio_team_t* y);
 /* Local. The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or if anything is wrong. */
-XIO_EXPORT int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe);
+XIO_EXPORT int xio_team_translate(const xio_world_t* world, xio_team_t from, xio_team_t to, int pe);
 /* Ends a team, with all its channels. Collective over the world; PEs without one give the empty team. No kernel may be
  * using it. XIO_ERR_STATE if it was destroyed already, XIO_ERR_ARG if it is none of this world. */
 XIO_EXPORT xio_status_t xio_team_destroy(xio_world_t* world, xio_team_t team);

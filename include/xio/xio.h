@@ -9,12 +9,16 @@
  *   Local.      A call so marked waits for no other PE.
  *   Threads.    Calls on one world come from one thread at a time. xio_last_error, xio_version and xio_status_name may
  *               be called by any thread at any time. Different worlds may be used by different threads.
- *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0.
+ *   Parameters. `world` is what xio_init made; ctx, storage and team are handles of that world. `pe` is the number of a
+ *               PE in the world. `attr` says how a thing is made; null, where allowed, is the _INIT macro's. The last
+ *               pointers (`out`, `info`, `table`, or named after what is made) are where the result is stored.
+ *   Units.      Sizes and offsets are bytes, times milliseconds; PEs are counted from 0. Bytes of memory are size_t;
+ *               offsets and sizes of drives, and counts that only grow, are uint64_t on every machine.
  *   Order.      Host calls say nothing about ops of kernels unless they say so; docs/ordering.md has the contract.
  *
- * Any call may also return XIO_ERR_ARG (a null world or output, a handle that this world did not create, an attribute
- * struct whose `size` is not set), XIO_ERR_STATE (a handle that was destroyed or closed, a world after xio_finalize, or
- * any call in a child of fork), XIO_ERR_NO_MEMORY and XIO_ERR_INTERNAL.
+ * Any call may also return XIO_ERR_ARG (a null world or output, a handle that this world did not create),
+ * XIO_ERR_CONFIG (a struct whose `size` is not set), XIO_ERR_STATE (a handle that was destroyed or closed, a world
+ * after xio_finalize, or any call in a child of fork), XIO_ERR_NO_MEMORY and XIO_ERR_INTERNAL.
  *
  * A world belongs to the process that made it. In a child of fork() that has not called exec, every call of XIO returns
  * XIO_ERR_STATE (xio_my_pe and xio_n_pes -1, xio_ptr null), sends nothing and releases nothing, and so does what the
@@ -28,6 +32,7 @@
 
 #include "xio/export.h"
 #include "xio/status.h"
+#include "xio/version.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -171,15 +176,20 @@ typedef struct xio_storage_attr {
 #define XIO_STORAGE_ATTR_INIT \
   { sizeof(xio_storage_attr_t), 0, 0, 0, 0, 0, 0 }
 
-/* Counts of one engine of a ctx, queue or storage since it was made. */
+/* Counts of one engine of a ctx, queue or storage since it was made. Set `size` as in xio_init_attr_t: the library
+ * fills in the members that both know. */
 typedef struct xio_engine_stats {
+  size_t size;
   uint64_t ops;       /* ops of the user posted */
   uint64_t doorbells; /* doorbells rung */
   uint64_t bytes;     /* payload bytes */
 } xio_engine_stats_t;
+#define XIO_ENGINE_STATS_INIT \
+  { sizeof(xio_engine_stats_t), 0, 0, 0 }
 
-/* A failure in full: what xio_ctx_error and xio_sdma_queue_error fill in. */
+/* A failure in full: what xio_ctx_error and xio_sdma_queue_error fill in. `size` as in xio_engine_stats_t. */
 typedef struct xio_error_info {
+  size_t size;
   xio_status_t status;
   const char* engine; /* "rdma", "sdma", "nvme", "device" (a call that no engine was given) or "" */
   uint32_t queue;     /* QPN, SDMA queue or NVMe queue id */
@@ -187,6 +197,8 @@ typedef struct xio_error_info {
   uint64_t ticket;    /* the op, counted from the ring's first */
   char sentence[256]; /* all that, why, and what to do about it; "" when nothing failed */
 } xio_error_info_t;
+#define XIO_ERROR_INFO_INIT \
+  { sizeof(xio_error_info_t), XIO_OK, "", 0, 0, 0, "" }
 
 /* Local, any thread. Returns the sentence of this thread's last failed call: never null, "" if none has failed. It is
  * valid until this thread's next failed call. Exit handlers may call it, too. */
@@ -280,7 +292,7 @@ XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe
  * where xio_ptr returns null.
  *
  * Returns XIO_ERR_ARG (a null pointer) or XIO_ERR_NOT_SYMMETRIC; the table is as before then. */
-XIO_EXPORT xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table);
+XIO_EXPORT xio_status_t xio_ptr_table(const xio_world_t* world, const void* symmetric, int64_t* table);
 
 /* Lets engines read and write [base, base + bytes): memory of this process, of the host or of the GPU, that is not
  * symmetric and that ops of kernels name as their local side. At most 63 pieces at a time. All of it must stay mapped
@@ -336,16 +348,17 @@ XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */
-XIO_EXPORT const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe);
+XIO_EXPORT const char* xio_route_name(const xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe);
 /* Local. Counts of the engine of that route (XIO_ROUTE_RDMA or XIO_ROUTE_SDMA, else XIO_ERR_ARG) since the context was
  * made; zeroes if the context has none. Kernels may be running: each number is one of a recent moment. An AMD GPU may
  * keep in its caches what a running kernel has counted, until the kernel fences, posts to an engine or ends. */
-XIO_EXPORT xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out);
+XIO_EXPORT xio_status_t xio_ctx_stats(const xio_world_t* world, xio_ctx_t ctx, xio_route_t route,
+                                      xio_engine_stats_t* out);
 /* Local. The last failure of kernels on this ctx: of a call (engine "device": a wrong argument, a wait that ended by
  * the deadline) or of an engine. It stays until the next failure; quiet, and calls that succeed, change nothing.
  * info->status = XIO_OK when nothing has failed. Of a kernel that still runs a failure may be seen late: an AMD GPU may
  * keep it in its caches until the kernel fences, posts to an engine or ends. */
-XIO_EXPORT xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
+XIO_EXPORT xio_status_t xio_ctx_error(const xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info);
 
 /* Opens a drive or file for kernels of this PE. Local; at most 16 are open in a world at a time. attr may be null. The
  * name is one of:
@@ -370,11 +383,11 @@ XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, c
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
 /* Local. The size of the storage in bytes, a multiple of its block, and that of a block. The last block of a file that
  * ends inside of it counts, and holds zeroes from there on. Each pointer may be null. */
-XIO_EXPORT xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
+XIO_EXPORT xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
 /* Local. Counts of the storage's queues since it was opened. Kernels may be running: each number is one of a recent
  * moment. */
-XIO_EXPORT xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
+XIO_EXPORT xio_status_t xio_storage_stats(const xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);
 
 /* Waits until the host of every PE has called it. Collective. It completes no op of kernels: that is xio_quiet's, or
  * the device's xio_barrier_all. */

@@ -83,11 +83,11 @@ xio::options read_options(const xio_init_attr_t* attr) {
 
 }  // namespace
 
-xio::world& xio::checked(xio_world_t* w, const char* function) {
+const xio::world& xio::checked(const xio_world_t* w, const char* function) {
   if (w == nullptr) fail(XIO_ERR_ARG, "{}: world is null; give the one that xio_init made", function);
   if (!worlds().has(w))
     fail(XIO_ERR_STATE, "{}: the world {} is not initialised or was finalized; call xio_init first", function,
-         static_cast<void*>(w));
+         static_cast<const void*>(w));
   return w->impl;
 }
 
@@ -180,8 +180,8 @@ void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {
   return is_live(world) ? world->impl.reach(symmetric, pe) : nullptr;
 }
 
-xio_status_t xio_ptr_table(xio_world_t* world, const void* symmetric, int64_t* table) {
-  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+xio_status_t xio_ptr_table(const xio_world_t* world, const void* symmetric, int64_t* table) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(symmetric, function, "symmetric");
     not_null(table, function, "table");
     // A PE reaches its own symmetric memory in any case.
@@ -200,10 +200,10 @@ xio_status_t xio_mem_unregister(xio_world_t* world, void* base) {
   return in_world(world, __func__, [&](xio::world& w) { w.unregister_memory(base); });
 }
 
-xio_status_t xio_mem_cache_stats(xio_world_t* world, xio_mem_cache_stats_t* out) {
-  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+xio_status_t xio_mem_cache_stats(const xio_world_t* world, xio_mem_cache_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(out, function, "out");
-    *out = w.cache_stats();
+    xio::write_out(out, w.cache_stats(), "xio_mem_cache_stats_t");
   });
 }
 
@@ -221,23 +221,23 @@ xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx) {
   return in_world(world, __func__, [&](xio::world& w) { w.recover_ctx(ctx); });
 }
 
-const char* xio_route_name(xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
+const char* xio_route_name(const xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
   const char* name = nullptr;
-  in_world(world, __func__, [&](xio::world& w) { name = xio::route_name(w.route_of(ctx, pe, bytes)); });
+  in_world(world, __func__, [&](const xio::world& w) { name = xio::route_name(w.route_of(ctx, pe, bytes)); });
   return name;
 }
 
-xio_status_t xio_ctx_stats(xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out) {
-  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+xio_status_t xio_ctx_stats(const xio_world_t* world, xio_ctx_t ctx, xio_route_t route, xio_engine_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(out, function, "out");
-    *out = w.ctx_stats(ctx, route);
+    xio::write_out(out, w.ctx_stats(ctx, route), "xio_engine_stats_t");
   });
 }
 
-xio_status_t xio_ctx_error(xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info) {
-  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+xio_status_t xio_ctx_error(const xio_world_t* world, xio_ctx_t ctx, xio_error_info_t* info) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(info, function, "info");
-    *info = w.ctx_error(ctx);
+    xio::write_out(info, w.ctx_error(ctx), "xio_error_info_t");
   });
 }
 
@@ -257,18 +257,18 @@ xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage) {
   return in_world(world, __func__, [&](xio::world& w) { w.close_storage(storage); });
 }
 
-xio_status_t xio_storage_size(xio_world_t* world, xio_storage_t storage, uint64_t* bytes, uint32_t* block_bytes) {
-  return in_world(world, __func__, [&](xio::world& w) {
+xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, uint64_t* bytes, uint32_t* block_bytes) {
+  return in_world(world, __func__, [&](const xio::world& w) {
     const auto& info = w.storage_info(storage);
     if (bytes != nullptr) *bytes = info.bytes;
     if (block_bytes != nullptr) *block_bytes = info.block_bytes;
   });
 }
 
-xio_status_t xio_storage_stats(xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out) {
-  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+xio_status_t xio_storage_stats(const xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(out, function, "out");
-    *out = w.storage_stats(storage);
+    xio::write_out(out, w.storage_stats(storage), "xio_engine_stats_t");
   });
 }
 

@@ -34,6 +34,17 @@ T read_attr(const T* attr, const char* name) {
   return out;
 }
 
+// The way back: a caller of another version gets the members that both know. Throws XIO_ERR_CONFIG for a size that no
+// version has.
+template <class T>
+void write_out(T* out, const T& found, const char* name) {
+  const std::size_t known = out->size;
+  if (known <= sizeof out->size || known > 4096)
+    fail(XIO_ERR_CONFIG, "{}.size is {}; set it to sizeof({}), as the _INIT macro does", name, known, name);
+  std::memcpy(static_cast<void*>(out), &found, known < sizeof(T) ? known : sizeof(T));
+  out->size = known;
+}
+
 // The environment, overridden by what the program asks for. Throws XIO_ERR_CONFIG.
 options init_options(const xio_init_attr_t* attr);
 

@@ -17,15 +17,19 @@ struct xio_world {
 namespace xio {
 
 // Of a world between xio_init and xio_finalize; throws for any other pointer.
-world& checked(xio_world_t* w, const char* function);
+const world& checked(const xio_world_t* w, const char* function);
+inline world& checked(xio_world_t* w, const char* function) {
+  (void)checked(static_cast<const xio_world_t*>(w), function);
+  return w->impl;
+}
 
 template <class T>
 void not_null(const T* p, const char* function, const char* parameter) {
   if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
 }
 
-template <class Body>
-xio_status_t in_world(xio_world_t* w, const char* function, Body&& body) noexcept {
+template <class World, class Body>
+xio_status_t in_world(World* w, const char* function, Body&& body) noexcept {
   return entry(function, [&] { body(checked(w, function)); });
 }
 

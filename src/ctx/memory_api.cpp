@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The C boundary of xio/memory.h, but for what a world is asked (api.cpp).
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
@@ -83,14 +81,7 @@ xio_status_t xio_mem_pair_free(xio_mem_pair_t* pair) {
 xio_status_t xio_mem_where(const void* address, xio_mem_place_t* out) {
   return entry(__func__, [&, function = __func__] {
     not_null(out, function, "out");
-    // A caller of another version gets the fields that both know.
-    const size_t known = out->size;
-    if (known < offsetof(xio_mem_place_t, side) + sizeof out->side || known > 4096)
-      fail(XIO_ERR_CONFIG, "{}: xio_mem_place_t.size is {}; set it to sizeof(xio_mem_place_t), as the _INIT macro does",
-           function, known);
-    const xio_mem_place_t place = xio::memory::where(address);
-    std::memcpy(out, &place, std::min(known, sizeof place));
-    out->size = known;
+    xio::write_out(out, xio::memory::where(address), "xio_mem_place_t");
   });
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
 #include "ctx/rings.hpp"
 #include "ctx/sdma_link.hpp"
@@ -48,13 +49,13 @@ live_links& links() {
   return *one;
 }
 
-template <class Body>
-xio_status_t on_link(xio_sdma_link_t* l, const char* function, Body&& body) noexcept {
+template <class Link, class Body>
+xio_status_t on_link(Link* l, const char* function, Body&& body) noexcept {
   return entry(function, [&] {
     if (l == nullptr) fail(XIO_ERR_ARG, "{}: link is null; give the one that xio_sdma_connect made", function);
     if (!links().has(l))
       fail(XIO_ERR_STATE, "{}: the link {} is not connected or was disconnected; call xio_sdma_connect first", function,
-           static_cast<void*>(l));
+           static_cast<const void*>(l));
     body(l->impl);
   });
 }
@@ -106,20 +107,22 @@ xio_status_t xio_sdma_queue_destroy(xio_sdma_link_t* link, xio_sdma_queue_t queu
   return on_link(link, __func__, [&](xio::sdma_link& l) { l.destroy_queue(queue); });
 }
 
-xio_status_t xio_sdma_queue_stats(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out) {
-  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+xio_status_t xio_sdma_queue_stats(const xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_engine_stats_t* out) {
+  return on_link(link, __func__, [&, function = __func__](const xio::sdma_link& l) {
     not_null(out, function, "out");
-    *out = {};
-    xio::add_stats({l.ring(queue)}, *out);
+    xio_engine_stats_t found = XIO_ENGINE_STATS_INIT;
+    xio::add_stats({l.ring(queue)}, found);
+    xio::write_out(out, found, "xio_engine_stats_t");
   });
 }
 
-xio_status_t xio_sdma_queue_error(xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info) {
-  return on_link(link, __func__, [&, function = __func__](xio::sdma_link& l) {
+xio_status_t xio_sdma_queue_error(const xio_sdma_link_t* link, xio_sdma_queue_t queue, xio_error_info_t* info) {
+  return on_link(link, __func__, [&, function = __func__](const xio::sdma_link& l) {
     not_null(info, function, "info");
-    *info = xio_error_info_t{XIO_OK, "", 0, 0, 0, ""};
+    xio_error_info_t found = XIO_ERROR_INFO_INIT;
     std::uint64_t when = 0;
-    xio::find_failure({l.ring(queue)}, {}, *info, when);
+    xio::find_failure({l.ring(queue)}, {}, found, when);
+    xio::write_out(info, found, "xio_error_info_t");
   });
 }
 

@@ -60,15 +60,15 @@ void check_offers(const std::vector<int>& pes, int me, const std::vector<team_of
   }
 }
 
-std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, int count) {
+std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, std::size_t count) {
   if (parent.empty()) return {};
   const auto n = static_cast<std::int64_t>(parent.size());
-  const std::int64_t last = first + (std::int64_t{count} - 1) * stride;
-  if (count < 1 || stride == 0 || first < 0 || first >= n || last < 0 || last >= n)
+  const std::int64_t last = first + (static_cast<std::int64_t>(count) - 1) * stride;
+  if (count < 1 || count > parent.size() || stride == 0 || first < 0 || first >= n || last < 0 || last >= n)
     fail(XIO_ERR_ARG, "{} members from {} on with stride {} are not all among the {} of the parent", count, first,
          stride, n);
   std::vector<int> pes;
-  for (std::int64_t i = 0; i < count; ++i) pes.push_back(parent[static_cast<std::size_t>(first + i * stride)]);
+  for (std::int64_t at = first; pes.size() < count; at += stride) pes.push_back(parent[static_cast<std::size_t>(at)]);
   return if_mine(std::move(pes), me);
 }
 

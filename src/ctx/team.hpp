@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Teams on the host: their members, and the memory that they hold.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -25,7 +26,7 @@ std::uint64_t work_bytes_for(const std::vector<team_offer>& all, const dev::team
 void check_offers(const std::vector<int>& pes, int me, const std::vector<team_offer>& all);
 
 // Members first, first + stride, ... of a team of `parent`. Empty if this PE is none of them.
-std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, int count);
+std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, std::size_t count);
 // This PE's row, and its column, of a team that is laid out in rows of `width`.
 struct grid_lines {
   std::vector<int> x, y;

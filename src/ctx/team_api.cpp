@@ -54,7 +54,7 @@ xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
   });
 }
 
-xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, int count,
+xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, size_t count,
                                     xio_team_t* team) {
   return make_team(world, __func__, team, [&](const xio::world& w) {
     return xio::strided_members(w.members_of(parent), w.my_pe(), first, stride, count);
@@ -73,9 +73,9 @@ xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width,
   });
 }
 
-int xio_team_translate(xio_world_t* world, xio_team_t from, xio_team_t to, int pe) {
+int xio_team_translate(const xio_world_t* world, xio_team_t from, xio_team_t to, int pe) {
   int found = -1;
-  in_world(world, __func__, [&](xio::world& w) {
+  in_world(world, __func__, [&](const xio::world& w) {
     const auto members = w.members_of(from), others = w.members_of(to);
     if (pe < 0 || static_cast<size_t>(pe) >= members.size()) return;
     const auto at = std::find(others.begin(), others.end(), members[static_cast<size_t>(pe)]);

@@ -420,7 +420,7 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
   if (route != XIO_ROUTE_RDMA && route != XIO_ROUTE_SDMA)
     fail(XIO_ERR_ARG, "xio_ctx_stats: route {} has no rings to count; ask for XIO_ROUTE_RDMA or XIO_ROUTE_SDMA",
          static_cast<int>(route));
-  xio_engine_stats_t out{};
+  xio_engine_stats_t out = XIO_ENGINE_STATS_INIT;
   contexts_.get(ctx.id).stats(route == XIO_ROUTE_RDMA ? dev::route::rdma : dev::route::sdma, out);
   return out;
 }
@@ -428,7 +428,7 @@ xio_engine_stats_t world::ctx_stats(xio_ctx_t ctx, xio_route_t route) const {
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
   const context& c = contexts_.get(ctx.id);
   const std::uint32_t used = c.storages_used();
-  xio_error_info_t info{XIO_OK, "", 0, 0, 0, ""};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   std::uint64_t when = 0;
   const auto of_storages = [&](auto find) {
     for (const auto& [id, s] : storages_.live())
@@ -448,7 +448,9 @@ xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
 
 xio_error_info_t world::call_error(const dev::call_record& call, xio_status_t status) const {
   const call_place here{reinterpret_cast<std::uint64_t>(heap_->data()), heap_->size(), static_cast<std::uint32_t>(n_)};
-  xio_error_info_t info{status, "device", 0, 0, 0, ""};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
+  info.status = status;
+  info.engine = "device";
   put_sentence(info, call_text(call, here));
   return info;
 }
@@ -483,7 +485,7 @@ void world::close_storage(xio_storage_t s) {
 }
 
 xio_engine_stats_t world::storage_stats(xio_storage_t s) const {
-  xio_engine_stats_t out{};
+  xio_engine_stats_t out = XIO_ENGINE_STATS_INIT;
   add_stats(storages_.get(s.id).rings(), out);
   return out;
 }

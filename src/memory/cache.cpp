@@ -84,7 +84,7 @@ void registration_cache::forget(std::uint64_t base, std::uint64_t bytes) {
 
 xio_mem_cache_stats_t registration_cache::stats() const {
   const auto kept = std::count_if(spans_.begin(), spans_.end(), [](const span& s) { return s.uses == 0; });
-  return {hits_, misses_, evictions_, forgotten_, static_cast<std::uint64_t>(kept)};
+  return {sizeof(xio_mem_cache_stats_t), hits_, misses_, evictions_, forgotten_, static_cast<std::uint64_t>(kept)};
 }
 
 }  // namespace xio::memory

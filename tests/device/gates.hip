@@ -3,6 +3,7 @@
 // and device_code_clang.sh compile it for each GPU and read the assembly, compilers.sh shows it to every compiler that
 // is here. Kernels that release or read from peers are in orders.hip, too.
 #include <xio/hip.h>
+#include <xio/memory.h>
 #include <xio/xio_device.hpp>
 
 using namespace xio::dev;

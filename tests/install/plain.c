@@ -8,7 +8,7 @@ int main(void) {
   int major = -1, minor = -1, patch = -1;
   xio_version(&major, &minor, &patch);
   printf("xio %d.%d.%d\n", major, minor, patch);
-  if (major < 0 || minor < 0 || patch < 0) return 1;
+  if (major * 10000 + minor * 100 + patch != XIO_VERSION) return 1;
   if (strcmp(xio_status_name(XIO_ERR_TIMEOUT), "XIO_ERR_TIMEOUT") != 0) return 1;
   if (xio_finalize(NULL) == XIO_OK) return 1;
   return strlen(xio_last_error()) > 0 ? 0 : 1;

@@ -204,10 +204,10 @@ void kernels_post(bench& b) {
         hipLaunchKernelGGL(post_all, dim3(k_blocks), dim3(k_threads), 0, nullptr, q, b.a, b.statuses);
       EXPECT(hipDeviceSynchronize() == hipSuccess);
       b.expect_all();
-      xio_engine_stats_t stats{};
+      xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
       EXPECT(xio_sdma_queue_stats(b.link, q, &stats) == XIO_OK);
       EXPECT(stats.ops >= 3 * k_lanes && stats.doorbells > 0 && stats.doorbells <= stats.ops);
-      xio_error_info_t info{};
+      xio_error_info_t info = XIO_ERROR_INFO_INIT;
       EXPECT(xio_sdma_queue_error(b.link, q, &info) == XIO_OK && info.status == XIO_OK);
       EXPECT(xio_sdma_queue_destroy(b.link, q) == XIO_OK);
       REFUSED(xio_sdma_queue_destroy(b.link, q), XIO_ERR_STATE, "destroyed already");
@@ -232,7 +232,7 @@ void wrong_calls_are_refused(bench& b) {
   auto* stranger = memory<unsigned char>(64);
   hipLaunchKernelGGL(put_once, dim3(1), dim3(1), 0, nullptr, q, stranger, b.a.src, size_t{64}, b.statuses);
   EXPECT(hipDeviceSynchronize() == hipSuccess && read(b.statuses, 1)[0] == XIO_ERR_TRANSPORT);
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   EXPECT(xio_sdma_queue_error(b.link, q, &info) == XIO_OK && info.status == XIO_ERR_TRANSPORT);
   EXPECT(std::strcmp(info.engine, "sdma") == 0 && info.vendor != 0);
   EXPECT(std::strstr(info.sentence, "failed: an address is not mapped (code 0xb); ") != nullptr);
@@ -299,8 +299,8 @@ void polls_during_comings_and_goings(bench& b) {
   int bad_looks = 0, bad_changes = 0;
   std::thread looker([&] {
     for (; !over; looking = true) {
-      xio_engine_stats_t stats{};
-      xio_error_info_t info{};
+      xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
+      xio_error_info_t info = XIO_ERROR_INFO_INIT;
       if (xio_sdma_queue_stats(b.link, stays, &stats) != XIO_OK || stats.ops != 0) ++bad_looks;
       if (xio_sdma_queue_error(b.link, stays, &info) != XIO_OK || info.status != XIO_OK) ++bad_looks;
     }

@@ -244,7 +244,7 @@ const sentence k_named[] = {
 };
 
 void expect_sentence(const rig::team& t, const sentence& wanted, const char* when) {
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   bool good = info.status == wanted.status && std::strcmp(info.engine, "device") == 0 &&
               std::strncmp(info.sentence, wanted.call, std::strlen(wanted.call)) == 0;

@@ -381,7 +381,7 @@ void unlike_calls(const place& p) {
     RUN(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, step, status.data());
     rig::expect_status(static_cast<xio_status_t>(status.get()[0]), last ? XIO_OK : XIO_ERR_ARG, what);
     if (last) return;
-    xio_error_info_t info{};
+    xio_error_info_t info = XIO_ERROR_INFO_INIT;
     MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
     const char* wanted = p.t.me == 0 ? k_unlike[step].at_pe_0 : k_unlike[step].at_others;
     // Beyond 8 members words go round, and a member may hear of the mistake from one that has heard of it.

@@ -220,7 +220,7 @@ void expect_recovery(pair_of_pes& p) {
   const xio_status_t status = xio_ctx_recover(p.world, p.ctx);
   rig::expect(status == XIO_OK, "xio_ctx_recover: %s: %s", xio_status_name(status), xio_last_error());
   took_less(since, 15000, "xio_ctx_recover");
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(p.world, p.ctx, &info));
   rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
 }

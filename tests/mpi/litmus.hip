@@ -351,7 +351,7 @@ int main() {
   const std::string forced = asked == nullptr ? "auto" : asked;
   all(t, "several routes");
   if (t.route == "direct") {
-    xio_engine_stats_t stats{};
+    xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
     MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_SDMA, &stats));
     rig::expect(t.route == forced || stats.ops != 0, "no copy engine was used");
   }

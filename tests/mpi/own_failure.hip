@@ -68,7 +68,7 @@ class stopwatch {
 
 void expect_failure(const rig::team& t, xio_ctx_t ctx, const char* engine, long long took) {
   rig::expect(took <= k_most_ms, "the wait took %lld ms", took);
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), ctx, &info));
   rig::expect(std::strcmp(info.engine, engine) == 0, "the host reads of %s: \"%s\"", info.engine, info.sentence);
 }

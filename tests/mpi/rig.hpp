@@ -210,7 +210,7 @@ inline int verdict(const char* program, const team& t, bool check_engines = true
   const char* forced = std::getenv("XIO_ROUTE");
   check_engines = check_engines && forced != nullptr && t.route == forced;
   for (int i = 0; check_engines && i < 2; ++i) {
-    xio_engine_stats_t stats{};
+    xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
     MUST(xio_ctx_stats(t.world(), t.ctx, engines[i], &stats));
     expect((stats.ops != 0) == (t.route == names[i]), "%llu ops went by %s, route is %s",
            static_cast<unsigned long long>(stats.ops), names[i], t.route.c_str());

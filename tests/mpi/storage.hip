@@ -433,7 +433,7 @@ void taken_over(rig::team& t, unsigned char* memory, const std::string& director
   const rig::device_array<int> status(1);
   RUN(fail_once, 1, 1, other, second.storage, memory, status.data());
   rig::expect(status.get()[0] == XIO_ERR_STORAGE, "another ctx's comparison: status %d", status.get()[0]);
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), other, &info));
   rig::expect_status(info.status, XIO_ERR_STORAGE, "the ctx that compared");
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
@@ -450,7 +450,7 @@ void doorbells(rig::team& t, unsigned char* memory, const std::string& directory
   rig::device_array<uint32_t> wrong(1);
   RUN(in_step, 1, 64, t.ctx, b.storage, memory, 100u, (4u << 20) / 4096, wrong.data());
   rig::expect(wrong.get()[0] == 0, "a read in step failed");
-  xio_engine_stats_t s{};
+  xio_engine_stats_t s = XIO_ENGINE_STATS_INIT;
   MUST(xio_storage_stats(t.world(), b.storage, &s));
   rig::expect(s.ops == 6400, "%llu ops, expected 6400", static_cast<unsigned long long>(s.ops));
   rig::expect(s.doorbells * 16 <= s.ops, "%llu doorbells for %llu commands, expected a sixteenth at most",
@@ -469,7 +469,7 @@ void closed_with_work(rig::team& t, unsigned char* memory, const std::string& di
   rig::team::write(memory, ours);
   usleep(20000);
   rig::expect_same(rig::team::read(memory, k_memory), ours, "after closing with work under way");
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   rig::expect(std::strcmp(info.engine, "nvme") != 0, "the ctx after closing with work under way reads \"%s\"",
               info.sentence);

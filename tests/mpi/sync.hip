@@ -326,7 +326,7 @@ void float_in_a_sentence(const rig::team& t) {
   rig::team::write(word, std::vector<float>{0.25f});
   const rig::device_array<int> bad(1);
   RUN(float_that_stays, 1, 1, t.ctx, word, bad.data());
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   rig::expect(bad.get()[0] == 0 && std::strstr(info.sentence, ">= 1.5 ") && std::strstr(info.sentence, "held 0.25;"),
               "a wait for a float: \"%s\"", info.sentence);

@@ -58,7 +58,7 @@ __global__ void just_sync(xio_ctx_t ctx, int* status) { *status = xio_sync_all(c
 
 // The host reads this of the ctx's last failure, a wait on a word of the heap or a barrier.
 void expect_sentence(const rig::team& t, const char* begin, const char* part) {
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   rig::expect_status(info.status, XIO_ERR_TIMEOUT, "what the host reads");
   rig::expect(

@@ -74,7 +74,7 @@ int main() {
   }
   rig::expect(is_loss(lost), "the transfer ended with %s", xio_status_name(static_cast<xio_status_t>(lost)));
   const long until_lost = took(last, deadline, "the status of the transfer");
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   std::printf("lost_peer: PE %d: %s after %ld ms from %s queue %u, vendor 0x%x\n", t.me,
               xio_status_name(static_cast<xio_status_t>(lost)), until_lost, info.engine != nullptr ? info.engine : "?",

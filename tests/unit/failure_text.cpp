@@ -97,7 +97,7 @@ class of_rings : public testing::Test {
     dev::ring_view ring{};
     ring.kind = kind;
     ring.id = 26;
-    const xio_error_info_t info{status, engine, 26, vendor, 12, ""};
+    const xio_error_info_t info{sizeof info, status, engine, 26, vendor, 12, ""};
     return failure_text(ring, info, stopped, to);
   }
 };
@@ -128,7 +128,7 @@ TEST_F(of_rings, a_timeout_says_which_limit_it_was) {
 }
 
 TEST(failure_text, all_of_them_fit) {
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   std::size_t longest = 0;
   dev::ring_view ring{};
   ring.id = ~0u;
@@ -137,7 +137,7 @@ TEST(failure_text, all_of_them_fit) {
     for (std::uint32_t code = 0; code < 0x800; ++code)
       for (const xio_status_t status : {XIO_ERR_TRANSPORT, XIO_ERR_TIMEOUT, XIO_ERR_INTERNAL, XIO_ERR_STORAGE}) {
         ring.kind = kind;
-        info = {status, "rdma", ~0u, code, ~0ull, ""};
+        info = {sizeof info, status, "rdma", ~0u, code, ~0ull, ""};
         longest = std::max(longest, failure_text(ring, info, status != XIO_ERR_STORAGE, " to PE 1023").size());
       }
   for (int status = XIO_ERR_INTERNAL; status < 0; ++status)
@@ -155,7 +155,7 @@ TEST(failure_text, every_refusal_has_a_sentence_of_its_own) {
 // Guard bytes on either side: a sentence that is too long is cut, and ends.
 TEST(failure_text, a_sentence_is_cut_where_its_room_ends) {
   struct {
-    xio_error_info_t info;
+    xio_error_info_t info = XIO_ERROR_INFO_INIT;
     char guard[8];
   } x;
   std::memset(&x, 0x5a, sizeof x);

@@ -257,7 +257,7 @@ class cached : public testing::Test {
     return p;
   }
   static xio_mem_cache_stats_t stats(xio_world_t* w) {
-    xio_mem_cache_stats_t s{};
+    xio_mem_cache_stats_t s = XIO_MEM_CACHE_STATS_INIT;
     EXPECT_EQ(xio_mem_cache_stats(w, &s), XIO_OK) << xio_last_error();
     return s;
   }

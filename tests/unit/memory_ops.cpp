@@ -71,7 +71,7 @@ class memory_ops : public testing::Test {
     for (int i = 0; i < 4; ++i) EXPECT_EQ(statuses_[i], wanted) << "step " << i;
   }
   std::uint64_t hits() {
-    xio_mem_cache_stats_t s{};
+    xio_mem_cache_stats_t s = XIO_MEM_CACHE_STATS_INIT;
     EXPECT_EQ(xio_mem_cache_stats(w_, &s), XIO_OK);
     return s.hits;
   }
@@ -172,7 +172,7 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
   const xio_ctx_t c = ctx(XIO_ROUTE_DIRECT);
   xio_storage_t s{};
   MUST(xio_storage_open(w_, ("file:" + f.path).c_str(), nullptr, &s));
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   const auto expect = [&](xio_status_t status, const char* engine, std::uint32_t vendor, std::uint64_t ticket) {
     ASSERT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
     EXPECT_EQ(info.status, status);

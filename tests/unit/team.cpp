@@ -27,6 +27,8 @@ TEST(team, strided_members_of_a_parent) {
   EXPECT_EQ(strided_members(parent, 5, 3, -2, 2), (std::vector<int>{7, 5}));
   EXPECT_TRUE(strided_members(parent, 4, 3, -2, 2).empty());  // not one of them
   EXPECT_THROW(strided_members(parent, 4, 0, 2, 3), error);
+  EXPECT_THROW(strided_members(parent, 4, 0, 1, 0), error);
+  EXPECT_THROW(strided_members(parent, 4, 0, 1, SIZE_MAX), error);
   EXPECT_THROW(strided_members(parent, 4, 0, 0, 1), error);
 }
 

@@ -217,7 +217,7 @@ void move(const rig::team& t, const char* name, uint64_t outer, uint64_t old_sal
   RUN(flush, 1, 1, j);
   read_half(d.bytes / 4, 0, new_salt);
   rig::expect(wrong.get()[0] == 0, "%d ops failed", wrong.get()[0]);
-  xio_engine_stats_t stats{};
+  xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
   MUST(xio_storage_stats(d.world, d.storage, &stats));
   std::printf("moved %s: %llu bytes, %llu commands, %llu doorbells\n", name,
               static_cast<unsigned long long>(stats.bytes), static_cast<unsigned long long>(stats.ops),
@@ -316,7 +316,7 @@ void fault(const rig::team& t, const char* name, uint64_t bad, bool write, uint3
     rig::expect(status_found[static_cast<size_t>(i)] == (static_cast<uint64_t>(i) == lane ? XIO_ERR_STORAGE : XIO_OK),
                 "lane %d got %d, block %llu is bad", i, status_found[static_cast<size_t>(i)],
                 static_cast<unsigned long long>(bad));
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   rig::expect((info.vendor & 0x7ff) == code && std::strcmp(info.engine, "nvme") == 0,
               "the error is %s 0x%x and not nvme 0x%x", info.engine, info.vendor, code);
@@ -374,7 +374,7 @@ void sealed(const rig::team& t, const char* name) {
     // A drive opened as read-only gets no write at all.
     const int status_found = statuses.get()[0];
     rig::expect(status_found == (said ? XIO_ERR_ARG : XIO_ERR_STORAGE), "a write says %d", status_found);
-    xio_error_info_t info{};
+    xio_error_info_t info = XIO_ERROR_INFO_INIT;
     MUST(xio_ctx_error(t.world(), t.ctx, &info));
     if (!said) std::printf("sealed %s: a write failed with 0x%x\n", name, info.vendor);
     RUN(quiet, 1, 1, j, statuses.data());

@@ -45,7 +45,7 @@ constexpr std::size_t k_head = 3 * k_line;
 
 // Returns the ctx's own error text, or nothing.
 std::string why(xio_world_t* world, xio_ctx_t ctx) {
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   if (xio_ctx_error(world, ctx, &info) != XIO_OK || info.status == XIO_OK) return "";
   return fmt::format(": {}", info.sentence);
 }

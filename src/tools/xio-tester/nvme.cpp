@@ -112,7 +112,7 @@ class opened_storage {
   xio_storage_t handle() const { return handle_; }
   const extent& size() const { return extent_; }
   xio_engine_stats_t stats() const {
-    xio_engine_stats_t stats{};
+    xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
     must(xio_storage_stats(world_.get(), handle_, &stats));
     return stats;
   }

@@ -111,7 +111,7 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   r.start([&] { return launch_rdma_loopback(job, s.queues, threads); });
   if (!r.print(s.verify)) return k_exit_failed;
   if (shared.verbose) {
-    xio_engine_stats_t stats{};
+    xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
     must(xio_ctx_stats(w.get(), w.ctx(), XIO_ROUTE_RDMA, &stats));
     std::printf("  %llu work requests, %llu doorbells\n", static_cast<unsigned long long>(stats.ops),
                 static_cast<unsigned long long>(stats.doorbells));

@@ -159,7 +159,7 @@ void add_carrier(row_writer& rows, const member& m, const std::string& route, co
     if (engine == route && is_model(backend)) row["emulated"] = true;
   }
   for (const auto& [name, which] : {std::pair{"rdma", XIO_ROUTE_RDMA}, {"sdma", XIO_ROUTE_SDMA}}) {
-    xio_engine_stats_t stats{};
+    xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
     if (xio_ctx_stats(m.world(), m.ctx(), which, &stats) != XIO_OK || stats.ops == 0) continue;
     row[std::string(name) + "_ops"] = stats.ops;
     row[std::string(name) + "_doorbells"] = stats.doorbells;

@@ -26,7 +26,7 @@ member::~member() {
 }
 
 std::string member::failure() const {
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   if (xio_ctx_error(world_, ctx_, &info) != XIO_OK || info.status == XIO_OK) return "";
   return std::string(": ") + info.sentence;
 }

@@ -56,7 +56,8 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
   using unit = reduce_unit<T>;
   const unsigned char* src = job.src;
   const u32 bytes = static_cast<u32>(job.bytes);
-  const u32 units = (bytes + sizeof(unit) - 1) / sizeof(unit), words = units * unit::k_words;
+  constexpr u32 each = sizeof(unit);
+  const u32 units = (bytes + each - 1) / each, words = units * unit::k_words;
   xio_status_t status = send_packets(
       g, ctx, t, x, [&](u32) { return words; }, [&](u32, u32 w) { return rdma::source_word(src, w * 4, bytes); });
   g.sync();  // in place: all of it was sent

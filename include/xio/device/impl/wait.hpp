@@ -161,8 +161,8 @@ struct watch {
   }
   XIO_DEVICE xio_status_t check(const xio_ctx_t& ctx) const {
     if (ctx.view != nullptr && count == 0) return XIO_OK;
-    const xio_status_t status = check_ivar(ctx, ivars, cmp);
-    return status == XIO_OK && !wanted.there() ? XIO_ERR_ARG : status;
+    const xio_status_t checked = check_ivar(ctx, ivars, cmp);
+    return checked == XIO_OK && !wanted.there() ? XIO_ERR_ARG : checked;
   }
 };
 

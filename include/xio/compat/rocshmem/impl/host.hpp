@@ -72,7 +72,7 @@ inline xio_status_t look_at_errors() {
   h.status = static_cast<xio_status_t>(static_cast<int>(found));
   if (h.status == XIO_OK || h.printed) return h.status;
   h.printed = true;
-  xio_error_info_t info{};
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
   xio_ctx_error(h.world, h.ctx, &info);
   const bool known = info.sentence[0] != '\0';
   std::fprintf(stderr, "rocshmem over XIO: a call of a kernel on PE %d failed first with %s%s%s\n", xio_my_pe(h.world),

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The version of these headers. configure reads it here; xio_version() has that of the library that is loaded. */
+#ifndef XIO_VERSION_H
+#define XIO_VERSION_H
+
+#define XIO_VERSION_MAJOR 0
+#define XIO_VERSION_MINOR 1
+#define XIO_VERSION_PATCH 0
+
+/* As one number, for comparisons: 10203 is 1.2.3. */
+#define XIO_VERSION (XIO_VERSION_MAJOR * 10000 + XIO_VERSION_MINOR * 100 + XIO_VERSION_PATCH)
+
+#endif
