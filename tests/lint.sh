@@ -40,6 +40,8 @@ forbid '^src/transport/' 'ctx/' 'a transport does not know ctx/'
 forbid '^src/transport/' 'model/' 'a transport gets its software devices from the registry, software.cpp' 'src/transport/software.cpp'
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
 forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
+forbid '^sim/' '(ctx|transport|gpu|memory|topology|bootstrap|tools)/' 'a machine in software stands above the models, and knows nothing of what drives them'
+forbid '^src/' '(amdgpu|uverbs|kmod|preload)/' 'libxio knows no machine of sim/'
 forbid '^include/' '(base|ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'public headers do not include src/'
 forbid '^include/xio/device/impl/' 'xio/device/[a-z_]+\.hpp' 'how a call is done does not know the calls' include/xio/device/impl/combine.hpp
 forbid '^include/xio/device/platform/' 'xio/(device/[a-z_]+\.hpp|device/impl|wire)' 'a platform knows no op'
@@ -78,7 +80,7 @@ matching '^include/xio/device/.*\.hpp$' | xargs -r tests/lint_parameters ||
 # First line: the licence.
 while read -r file; do
   if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: MIT'; then complain "$file: no SPDX-License-Identifier line"; fi
-done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu|sh|am)$')
+done < <(matching '^(src|sim|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu|sh|am)$')
 
 # Every source is listed in its room, or it would be missing from a release.
 lists=$(cat Makefile.am; matching '/module\.am$' | xargs cat)
@@ -86,7 +88,7 @@ names=" $(tr -s ' \t\n' ' ' <<<"$lists") "
 while read -r file; do
   # Or by its program, which without a list of its own is made of that source.
   if [[ $lists != *"$file"* && $names != *" ${file%.*} "* ]]; then complain "$file: in no module.am"; fi
-done < <(matching '^(src|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
+done < <(matching '^(src|sim|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|def|pml)$' | grep -v '^tests/lint\.sh$')
 
 # Words: docs/glossary.md.
 tests/lint_words ||
@@ -101,7 +103,7 @@ done < <({ grep -ohE '\b(XIO_[A-Z_]+|k_[a-z_]+)\b' $platform; sed -nE '/defined/
 if command -v clang-format >/dev/null; then
   while read -r file; do
     complain "$file: not formatted; run clang-format -i $file"
-  done < <(matching '^(src|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
+  done < <(matching '^(src|sim|include|examples|bench|tests|kernel)/.*\.(hpp|cpp|h|c|hip|cu)$' |
     xargs -r -P "$(nproc)" -n 16 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1/p' | sort -u)
 else
   echo "lint: no clang-format, skipped"
