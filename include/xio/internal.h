@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What <xio/xio_device.hpp> tells libxio about the kernels of a file, and what XIO's tools ask it. Programs call nothing of
- * this. */
+/* What <xio/xio_device.hpp> tells libxio about the kernels of a file, and what XIO's tools ask it. Programs call
+ * nothing of this. */
 #ifndef XIO_INTERNAL_H
 #define XIO_INTERNAL_H
 
@@ -31,8 +31,8 @@ XIO_EXPORT void xio_internal_program_has(uint32_t engines, uint32_t families);
  * library's own, xio_init and xio_ctx_create return XIO_ERR_STATE: such kernels would read the context wrong. */
 XIO_EXPORT void xio_internal_program_layout(uint32_t layout);
 
-/* Local, any thread. Calls each(arg, engine, backend) for every engine that this process has opened, in that order: "rdma",
- * "sdma", "storage file:x" and "mlx5 over shm (model)". The texts live as long as the call of each. */
+/* Local, any thread. Calls each(arg, engine, backend) for every engine that this process has opened, in that order:
+ * "rdma", "sdma", "storage file:x" and "mlx5 over shm (model)". The texts live as long as the call of each. */
 XIO_EXPORT void xio_internal_backends(void (*each)(void* arg, const char* engine, const char* backend), void* arg);
 
 #ifdef __cplusplus

@@ -91,8 +91,7 @@ typedef struct xio_mem_place {
   int numa_node;           /* of the page at the address */
   int resident;            /* 1: the page at the address is in memory, 0: it is not, or no longer */
   int locked;              /* 1: the kernel or the GPU's driver keeps the whole block in memory */
-  int placed_as_requested; /* 1: it lives where its kind says, 0: elsewhere, and `reason` says where; -1: not of
-                              xio_mem_alloc */
+  int placed_as_requested; /* 1: it lives where its kind says, 0: elsewhere, see `reason`; -1: not of xio_mem_alloc */
   char bus_id[16];         /* of the GPU, "0000:3b:00.0", or "" */
   char reason[160];        /* why it is not placed as requested, or "" */
 } xio_mem_place_t;

@@ -90,7 +90,12 @@ typedef enum xio_cmp XIO_ENUM_OF_INT {
 
 /* The way of an op to another PE: loads and stores of the GPU (direct), a NIC (rdma), a copy engine (sdma). AUTO leaves
  * the choice to the library, per PE and size. */
-typedef enum xio_route { XIO_ROUTE_AUTO = 0, XIO_ROUTE_DIRECT, XIO_ROUTE_RDMA, XIO_ROUTE_SDMA } xio_route_t;
+typedef enum xio_route XIO_ENUM_OF_INT {
+  XIO_ROUTE_AUTO = 0,
+  XIO_ROUTE_DIRECT,
+  XIO_ROUTE_RDMA,
+  XIO_ROUTE_SDMA
+} xio_route_t;
 
 /* A variable of docs/environment.md, for one world: name as "XIO_RDMA_QUEUES", value as in the environment. An empty
  * value stands for the variable's default. */

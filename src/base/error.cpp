@@ -65,32 +65,3 @@ xio_status_t status_of_current_exception() noexcept {
 }
 
 }  // namespace xio
-
-extern "C" const char* xio_status_name(xio_status_t status) {
-  switch (status) {
-#define XIO_NAME(s) \
-  case s: return #s
-    XIO_NAME(XIO_OK);
-    XIO_NAME(XIO_PENDING);
-    XIO_NAME(XIO_ERR_ARG);
-    XIO_NAME(XIO_ERR_PE);
-    XIO_NAME(XIO_ERR_NOT_SYMMETRIC);
-    XIO_NAME(XIO_ERR_NOT_REGISTERED);
-    XIO_NAME(XIO_ERR_NO_MEMORY);
-    XIO_NAME(XIO_ERR_CONFIG);
-    XIO_NAME(XIO_ERR_UNSUPPORTED);
-    XIO_NAME(XIO_ERR_NO_ROUTE);
-    XIO_NAME(XIO_ERR_TIMEOUT);
-    XIO_NAME(XIO_ERR_PEER);
-    XIO_NAME(XIO_ERR_AUTH);
-    XIO_NAME(XIO_ERR_TRANSPORT);
-    XIO_NAME(XIO_ERR_STORAGE);
-    XIO_NAME(XIO_ERR_IO);
-    XIO_NAME(XIO_ERR_STATE);
-    XIO_NAME(XIO_ERR_INTERNAL);
-#undef XIO_NAME
-  }
-  return "XIO_ERR_UNKNOWN";
-}
-
-extern "C" const char* xio_last_error(void) { return xio::last_error(); }

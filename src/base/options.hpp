@@ -29,8 +29,8 @@ struct setting {
   std::string value;
 };
 
-// The options of each room. A function takes the struct of its room, so that its signature tells what it reads. Those of
-// several rooms stand in a virtual base: options has them once.
+// The options of each room. A function takes the struct of its room, so that its signature tells what it reads. Those
+// of several rooms stand in a virtual base: options has them once.
 #define XIO_FIELD(group, field, variable, kind, fallback, limits, text) option::kind field{};
 
 struct deadline_options {

@@ -99,8 +99,39 @@ void xio_internal_program_has(uint32_t engines, uint32_t families) { xio::progra
 void xio_internal_program_layout(uint32_t layout) { xio::program::add_layout(layout); }
 
 void xio_internal_backends(void (*each)(void* arg, const char* engine, const char* backend), void* arg) {
-  for (const auto& [engine, backend] : xio::noted_backends()) each(arg, engine.c_str(), backend.c_str());
+  xio::entry(__func__, [&] {
+    for (const auto& [engine, backend] : xio::noted_backends()) each(arg, engine.c_str(), backend.c_str());
+  });
 }
+
+const char* xio_status_name(xio_status_t status) {
+  switch (status) {
+#define XIO_NAME(s) \
+  case s: return #s
+    XIO_NAME(XIO_OK);
+    XIO_NAME(XIO_PENDING);
+    XIO_NAME(XIO_ERR_ARG);
+    XIO_NAME(XIO_ERR_PE);
+    XIO_NAME(XIO_ERR_NOT_SYMMETRIC);
+    XIO_NAME(XIO_ERR_NOT_REGISTERED);
+    XIO_NAME(XIO_ERR_NO_MEMORY);
+    XIO_NAME(XIO_ERR_CONFIG);
+    XIO_NAME(XIO_ERR_UNSUPPORTED);
+    XIO_NAME(XIO_ERR_NO_ROUTE);
+    XIO_NAME(XIO_ERR_TIMEOUT);
+    XIO_NAME(XIO_ERR_PEER);
+    XIO_NAME(XIO_ERR_AUTH);
+    XIO_NAME(XIO_ERR_TRANSPORT);
+    XIO_NAME(XIO_ERR_STORAGE);
+    XIO_NAME(XIO_ERR_IO);
+    XIO_NAME(XIO_ERR_STATE);
+    XIO_NAME(XIO_ERR_INTERNAL);
+#undef XIO_NAME
+  }
+  return "XIO_ERR_UNKNOWN";
+}
+
+const char* xio_last_error(void) { return xio::last_error(); }
 
 void xio_version(int* major, int* minor, int* patch) {
   int parts[3] = {};
@@ -231,7 +262,8 @@ xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx) {
 
 const char* xio_route_name(const xio_world_t* world, xio_ctx_t ctx, size_t bytes, int pe) {
   const char* name = nullptr;
-  in_world(world, __func__, [&](const xio::world& w) { name = xio::route_name(w.contexts().route_of(ctx, pe, bytes)); });
+  in_world(world, __func__,
+           [&](const xio::world& w) { name = xio::route_name(w.contexts().route_of(ctx, pe, bytes)); });
   return name;
 }
 

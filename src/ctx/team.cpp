@@ -63,8 +63,10 @@ void check_offers(const std::vector<int>& pes, int me, const std::vector<team_of
 std::vector<int> strided_members(const std::vector<int>& parent, int me, int first, int stride, std::size_t count) {
   if (parent.empty()) return {};
   const auto n = static_cast<std::int64_t>(parent.size());
-  const std::int64_t last = first + (static_cast<std::int64_t>(count) - 1) * stride;
-  if (count < 1 || count > parent.size() || stride == 0 || first < 0 || first >= n || last < 0 || last >= n)
+  // A count that is refused is none to reckon with: its product may be no number.
+  const bool counts = count >= 1 && count <= parent.size();
+  const std::int64_t last = counts ? first + (static_cast<std::int64_t>(count) - 1) * stride : -1;
+  if (stride == 0 || first < 0 || first >= n || last < 0 || last >= n)
     fail(XIO_ERR_ARG, "{} members from {} on with stride {} are not all among the {} of the parent", count, first,
          stride, n);
   std::vector<int> pes;

@@ -65,7 +65,7 @@ struct family {
 // Entries of the completion queue of a send queue of `depth`: `wanted`, or as many as are needed where that is 0; 0 for
 // a family that has none. Throws XIO_ERR_CONFIG for what cannot be.
 std::uint32_t completion_depth(const family& f, std::uint32_t depth, std::uint64_t wanted);
-// Most bytes that a put carries in its entry, by options::rdma_inline. Throws XIO_ERR_CONFIG.
+// Most bytes that a put carries in its entry, by rdma_options::rdma_inline. Throws XIO_ERR_CONFIG.
 std::uint32_t inline_limit(const family& f, option::AUTO_UINT wanted);
 
 // XIO's neutral entries.

@@ -28,7 +28,8 @@ using namespace xio::perf;
 constexpr int k_exit_failed = 1;
 
 machine_shape look_at_machine() {
-  machine_shape m{std::string(tools::platform()) == "host", 64, 1};  // without a GPU, of which xio_init says why
+  machine_shape m{std::string(tools::platform()) == "host", 64,
+                  UINT32_MAX};  // no plan is refused where xio_init will say why
   int device = 0;
   hipDeviceProp_t about{};
   if (hipGetDevice(&device) == hipSuccess && hipGetDeviceProperties(&about, device) == hipSuccess) {

@@ -9,11 +9,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace xio::topology {
 
@@ -170,20 +171,29 @@ std::optional<std::string> missing_for_runtime(const std::string& root) {
   std::string unopened;
   const auto refused = [&](const std::string& file, int flags) {
     if (opens(root + file, flags)) return false;
-    unopened = fmt::format("{} cannot be opened ({})", file, std::strerror(errno));
+    unopened = fmt::format("{} cannot be opened ({})", file, errno_text(errno));
     return true;
   };
   const std::string topology = k_kfd_topology;
   if (refused("/dev/kfd", O_RDWR) || refused(topology + "/system_properties", O_RDONLY)) return unopened;
   const auto gpus = gpu_nodes(root);
-  if (gpus.empty()) return "there is no GPU in " + topology + "/nodes; dmesg says why the driver took none";
+  if (gpus.empty()) {
+    std::error_code error;
+    for (std::uint64_t n = 0; n < k_nodes_max && std::filesystem::is_directory(node_folder(root, n), error); ++n)
+      if (refused(topology + "/nodes/" + std::to_string(n) + "/properties", O_RDONLY))
+        return unopened + ", as where a device cgroup keeps a GPU from a container: give it /dev/dri/renderD*";
+    return "there is no GPU in " + topology + "/nodes; dmesg says why the driver took none";
+  }
   // One that may be opened is enough.
-  if (std::all_of(gpus.begin(), gpus.end(), [&](const found_node& n) { return refused(render_file(n.is), O_RDWR); }))
+  if (std::all_of(gpus.begin(), gpus.end(), [&](const found_node& n) {
+        return get(n.is, "drm_render_minor") != 0 && refused(render_file(n.is), O_RDWR);
+      }))
     return unopened;
   for (std::uint64_t n = 0; is_cpu(root, n); ++n)
     if (get(read_properties(node_folder(root, n) + "/properties"), "caches_count") == 0 && !shows_caches(root, n))
       return fmt::format(
-          "there is no /sys/devices/system/node/node{}/cpu*/cache/index0, as in some virtual machines, and libhsakmt 5.2 "
+          "there is no /sys/devices/system/node/node{}/cpu*/cache/index0, as in some virtual machines, and libhsakmt "
+          "5.2 "
           "finds no GPU without the processors' caches (6.2 does)",
           n);
   return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who is at the other end of the TCP carrier: a peer that goes, is silent, has another key or another address, and
+// The TCP carrier and the other end of its links: a peer that goes, is silent, has another key or another address, and
 // strangers.
 #include <gtest/gtest.h>
 

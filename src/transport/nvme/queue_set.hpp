@@ -18,7 +18,7 @@ namespace xio::nvme {
 // Of a storage's attributes and options; throw one sentence. Before anything of the drive is touched.
 std::uint32_t checked_depth(const xio_storage_attr_t& attr, const nvme_options& o);
 std::uint32_t checked_queues(const xio_storage_attr_t& attr);
-// Identifier of the last queue, of as many as were asked for: that count, or options::nvme_queue_id.
+// Identifier of the last queue, of as many as were asked for: that count, or nvme_options::nvme_queue_id.
 std::uint32_t checked_last_queue(const xio_storage_attr_t& attr, const nvme_options& o);
 
 std::uint32_t depth_that_fits(std::uint32_t depth, const queue_maker& d);
@@ -27,7 +27,7 @@ dev::storage_view shape_of(const drive_facts& f, std::uint32_t queues);
 
 class queue_set {
  public:
-  // depth must fit the drive (facts().max_entries), or this throws, and so must options::nvme_queue_id. Fewer queues
+  // depth must fit the drive (facts().max_entries), or this throws, and so must nvme_options::nvme_queue_id. Fewer queues
   // than asked for where the drive has no more.
   queue_set(drive& d, const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& m,
             const doorbell_reach& can, const memory::ring_places& where);

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+# Libraries and programs beside those of the configured platform, made of the same objects: no source of src/ but those of
+# src/gpu depends on the platform, and none but two on software devices. In GNU make's own words, hence not part of Makefile.am.
+
+# ---- a libxio without software devices: without/ -----------------------------------------------------------------------
+# Programs that are linked with libxio.so use it by LD_LIBRARY_PATH=without/.libs (tests/without_models).
+without/libxio.la: $(room_objects) $(without_software) $(platform_objects) libxio.map
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CXXLD)$(CXXLINK) $(library_ldflags) -release $(gpu) -rpath $(libdir) $(filter %.lo,$^) $(XIO_LIBS)
+without/libxio_inside.la: $(room_objects) $(without_software) $(platform_objects)
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) $(filter %.lo,$^) $(XIO_LIBS)
+# Tests that look inside, of files alone: make without/chosen CHOSEN='tests/unit/options.cpp ..'
+without/chosen: $(addsuffix .$(OBJEXT),$(basename $(chosen_sources))) without/libxio_inside.la choose
+	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $(filter %.$(OBJEXT),$^) without/libxio_inside.la $(GTEST_MAIN_LIBS)
+without/tests/%: tests/%.$(OBJEXT) without/libxio_inside.la
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $< without/libxio_inside.la $(GTEST_MAIN_LIBS)
+without/xio-info: $(xio_info_OBJECTS) without/libxio_inside.la
+	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $^
+
+# ---- for AMD GPUs ------------------------------------------------------------------------------------------------------
+# Folders that look like build folders of the platform hip: hip-gfx90a/ and its like for one GPU, on which tests/amdgpu/check
+# runs, and hip/ for all that hipcc knows (--with-gpu=host,hip).
+hip_flags = $(DEFS) $(DEFAULT_INCLUDES) $(subst $(XIO_PLATFORM_CPPFLAGS),-DXIO_PLATFORM_HIP=1,$(AM_CPPFLAGS)) $(HIP_CFLAGS) $(CPPFLAGS) \
+	$(AM_CXXFLAGS) $(CXXFLAGS)
+hip_depends = -MMD -MP -MT $@ -MF .device-deps/$(subst /,_,$@).d
+# The objects of a program's sources: those in .hip by hipcc, others as they are.
+hip_objects = $(patsubst %.hip,$(1)/%.o,$(filter %.hip,$(2))) $(patsubst %.cpp,%.$(OBJEXT),$(filter %.cpp,$(2)))
+
+# hip_folder FOLDER,TARGETS
+define hip_folder
+$(1)/%.o: %.hip
+	@$$(MKDIR_P) $$(@D) .device-deps
+	$$(AM_V_DEV)$$(HIPCC) $$(hip_flags) $$(hip_depends) -x hip $(addprefix --offload-arch=,$(2)) -DXIO_GPU_TARGETS='"$(2)"' $$(hip_extra) -c -o $$@ $$<
+$(1)/src/gpu/hip.lo: src/gpu/hip.hip
+	@$$(MKDIR_P) $$(@D) .device-deps
+	$$(AM_V_DEV)$$(LIBTOOL) $$(AM_V_lt) --tag=CXX --mode=compile $$(HIPCC) $$(hip_flags) $$(hip_depends) -x hip $(addprefix --offload-arch=,$(2)) -c -o $$@ $$<
+$(1)/libxio-hip.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo libxio.map
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(library_ldflags) -rpath $$(libdir) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
+$(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
+# A program of one source, and the tools, which look inside.
+$(1)/%: $(1)/%.o $(1)/libxio-hip.la
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$< $(1)/libxio-hip.la $$(HIP_LIBS)
+$(1)/xio-info: $$(call hip_objects,$(1),$$(xio_info_SOURCES)) $(1)/libxio_inside.la
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
+$(1)/xio-verify: $$(call hip_objects,$(1),$$(xio_verify_SOURCES)) $(1)/libxio_inside.la
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
+$(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
+# What scripts find in a build folder.
+$(1)/tests/env.sh: tests/env.sh
+	@$$(MKDIR_P) $$(@D) $(1)/.libs $(1)/tests/amdgpu
+	@sed -e "s|^builddir=.*|builddir='$$(abs_top_builddir)/$(1)'|" -e "s|^gpu=.*|gpu='hip'|" -e "s|^HIP_ARCH=.*|HIP_ARCH='$(2)'|" tests/env.sh >$$@
+	@for name in config.h xiorun tests/start tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
+	  ln -sf "$$(abs_top_builddir)/$$$$name" "$(1)/$$$$name"; \
+	done
+.PRECIOUS: $(1)/%.o
+endef
+ifneq ($(HIPCC),)
+$(foreach target,gfx90a gfx942 gfx1100,$(eval $(call hip_folder,hip-$(target),$(target))))
+$(eval $(call hip_folder,hip,$(XIO_HIP_ARCH)))
+endif
+# --with-gpu=host,hip: make makes libxio-hip.so, too, and make install installs it with a package file, xio-hip.pc.
+ifeq ($(hip_beside),yes)
+all-local: hip/libxio-hip.la hip/xio-hip.pc
+hip/xio-hip.pc: xio.pc
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN)sed -e 's/^gpu=.*/gpu=hip/; s/^Name: .*/&-hip/; s/-DXIO_PLATFORM_[A-Z]*=1/-DXIO_PLATFORM_HIP=1/' \
+	  -e 's|^device_compiler=.*|device_compiler=$(HIPCC)|' -e 's|-lxio.*|-lxio-hip $(subst -R,-Wl$(comma)-rpath$(comma),$(HIP_LIBS))|' \
+	  -e 's|^device_flags=.* \(-DXIO_ENGINES\)|device_flags=-std=c++20 -x hip $(addprefix --offload-arch=,$(XIO_HIP_ARCH)) \1|' xio.pc >$@
+install-exec-local: hip/libxio-hip.la hip/xio-hip.pc
+	$(MKDIR_P) $(DESTDIR)$(libdir) $(DESTDIR)$(pkgconfigdir)
+	$(LIBTOOL) --mode=install $(INSTALL) hip/libxio-hip.la $(DESTDIR)$(libdir)
+	$(INSTALL_DATA) hip/xio-hip.pc $(DESTDIR)$(pkgconfigdir)
+uninstall-local:
+	$(LIBTOOL) --mode=uninstall rm -f $(DESTDIR)$(libdir)/libxio-hip.la
+	rm -f $(DESTDIR)$(pkgconfigdir)/xio-hip.pc
+endif
+comma = ,
+
+clean-beside:
+	rm -rf without hip hip-gfx*
+mostlyclean-local: clean-beside
+.PHONY: clean-beside
