@@ -51,7 +51,7 @@ $(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
 # What scripts find in a build folder.
 $(1)/tests/env.sh: tests/env.sh
 	@$$(MKDIR_P) $$(@D) $(1)/.libs $(1)/tests/amdgpu
-	@sed -e "s|^builddir=.*|builddir='$$(abs_top_builddir)/$(1)'|" -e "s|^gpu=.*|gpu='hip'|" -e "s|^HIP_ARCH=.*|HIP_ARCH='$(2)'|" tests/env.sh >$$@
+	@sed -e "s|^builddir=.*|builddir='$$(abs_top_builddir)/$(1)'|" -e "s|^gpu=.*|gpu='hip'|" tests/env.sh >$$@
 	@for name in config.h xiorun tests/start tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
 	  ln -sf "$$(abs_top_builddir)/$$$$name" "$(1)/$$$$name"; \
 	done
@@ -69,6 +69,8 @@ hip/xio-hip.pc: xio.pc
 	$(AM_V_GEN)sed -e 's/^gpu=.*/gpu=hip/; s/^Name: .*/&-hip/; s/-DXIO_PLATFORM_[A-Z]*=1/-DXIO_PLATFORM_HIP=1/' \
 	  -e 's|^device_compiler=.*|device_compiler=$(HIPCC)|' -e 's|-lxio.*|-lxio-hip $(subst -R,-Wl$(comma)-rpath$(comma),$(HIP_LIBS))|' \
 	  -e 's|^device_flags=.* \(-DXIO_ENGINES\)|device_flags=-std=c++20 -x hip $(addprefix --offload-arch=,$(XIO_HIP_ARCH)) \1|' xio.pc >$@
+install-exec-am: install-exec-local
+.PHONY: install-exec-local
 install-exec-local: hip/libxio-hip.la hip/xio-hip.pc
 	$(MKDIR_P) $(DESTDIR)$(libdir) $(DESTDIR)$(pkgconfigdir)
 	$(LIBTOOL) --mode=install $(INSTALL) hip/libxio-hip.la $(DESTDIR)$(libdir)
@@ -81,5 +83,5 @@ comma = ,
 
 clean-beside:
 	rm -rf without hip hip-gfx*
-mostlyclean-local: clean-beside
+clean-local: clean-beside
 .PHONY: clean-beside

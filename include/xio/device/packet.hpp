@@ -7,12 +7,13 @@
 //   dst     of a put the packet memory at PE `pe`, a symmetric address; else where the data is stored here
 //   src     the data, any memory of the device
 //   packet  the packet memory of this PE
-//   bytes   size of the data, a multiple of 4, at most 64
+//   bytes   size of the data in bytes, a multiple of 4 from 4 to 64
 //   flag    any number that the packet memory does not hold in its high halves yet, such as the message's number
 //   pe      the target's number in the world, from 0 on
 //
 // A packet of n bytes takes 2 n bytes of symmetric memory, 8-byte aligned: words of 8 bytes, data in the low half, the
-// flag in the high half; memory that xio_calloc gave holds 0. The local side is 4-byte aligned: else XIO_ERR_ARG.
+// flag in the high half; memory that xio_calloc gave holds 0. The local side is 4-byte aligned. Another size, 0 among
+// them, or alignment is XIO_ERR_ARG.
 //
 // Order. On every route a word arrives in one piece; words arrive in any order, and packets are unordered with other
 // ops. Thread scope. Errors are those of rma.hpp and wait.hpp.

@@ -18,11 +18,13 @@
 // refused op returns why it was refused. A transfer that is too long for one queue, or that crosses stripes, may wait
 // in an `_nbi` form for its earlier parts.
 //
-// Errors. Wrong arguments, a closed handle and writes to a read-only storage are refused: the call returns why, and the
-// next quiet returns it once more. Errors of the drive (XIO_ERR_STORAGE) are returned by the op itself, by its wait,
-// and once by a quiet: they are counted for the storage as a whole, and every ctx that has posted to it gets each of
-// them once, from a quiet or a sync, also those of ops that another ctx posted. xio_compare and xio_write_zeroes are
-// XIO_ERR_UNSUPPORTED where the drive has no such command (NVM Command Set, Identify Controller, ONCS).
+// Errors. XIO_ERR_STATE (null ctx, closed handle), XIO_ERR_ARG (offset or size is no multiple of the block, the end
+// lies beyond the storage, buf is null or not 4-byte aligned, a write to a read-only storage) and
+// XIO_ERR_NOT_REGISTERED (buf): nothing is read or written, the call returns it, and the next quiet once more. Errors
+// of the drive (XIO_ERR_STORAGE) are returned by the op itself, by its wait, and once by a quiet: they are counted for
+// the storage as a whole, and every ctx that has posted to it gets each of them once, from a quiet or a sync, also
+// those of ops that another ctx posted. xio_compare and xio_write_zeroes are XIO_ERR_UNSUPPORTED where the drive has no
+// such command (NVM Command Set, Identify Controller, ONCS).
 //
 // XIO_OK is returned only for an op whose completion was seen. The status of an op is exact until 262144 later commands
 // of its queue are complete, and its code until 16384 are, however many of them failed. After that they are exact

@@ -9,9 +9,9 @@
 //
 // Plain names are for one thread; `_wave` and `_wg` are called by the whole group and cover what all of it has done.
 //
-// Errors. XIO_ERR_STATE for a null ctx. The failure of an engine is permanent: every later quiet returns it, until
-// xio_ctx_recover. A wrong argument that the ctx has kept is returned once, by one quiet. Every wait ends with
-// XIO_ERR_TIMEOUT after the world's timeout.
+// Errors. XIO_ERR_STATE for a null ctx, XIO_ERR_PE for a pe that is none. The failure of an engine is permanent: every
+// later quiet returns it, until xio_ctx_recover. A wrong argument that the ctx has kept is returned once, by one quiet.
+// Every wait ends with XIO_ERR_TIMEOUT after the world's timeout.
 #pragma once
 #include "xio/device/ctx.hpp"
 #include "xio/device/impl/forms.hpp"

@@ -27,8 +27,8 @@ dev::storage_view shape_of(const drive_facts& f, std::uint32_t queues);
 
 class queue_set {
  public:
-  // depth must fit the drive (facts().max_entries), or this throws, and so must nvme_options::nvme_queue_id. Fewer queues
-  // than asked for where the drive has no more.
+  // depth must fit the drive (facts().max_entries), or this throws, and so must nvme_options::nvme_queue_id. Fewer
+  // queues than asked for where the drive has no more.
   queue_set(drive& d, const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& m,
             const doorbell_reach& can, const memory::ring_places& where);
 

@@ -75,33 +75,29 @@ XIO_DEVICE xio_req_t xio_sdma_put_2d(xio_sdma_queue_t queue, void* dst, size_t d
 }
 
 XIO_DEVICE xio_req_t xio_sdma_signal(xio_sdma_queue_t queue, uint64_t* word, uint64_t value, xio_signal_op_t op) {
-  using namespace xio::dev::sdma;
-  chain c = chain_of(nullptr, nullptr, 0);
-  set_signal(c, word, value, op);
-  return post_chain(queue, c, is_signal(word, op));
+  xio::dev::sdma::chain c = xio::dev::sdma::chain_of(nullptr, nullptr, 0);
+  xio::dev::sdma::set_signal(c, word, value, op);
+  return xio::dev::sdma::post_chain(queue, c, xio::dev::sdma::is_signal(word, op));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_signal(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                          uint64_t* word, uint64_t value, xio_signal_op_t op) {
-  using namespace xio::dev::sdma;
-  chain c = chain_of(dst, src, bytes);
-  set_signal(c, word, value, op);
-  return post_chain(queue, c, is_signal(word, op));
+  xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
+  xio::dev::sdma::set_signal(c, word, value, op);
+  return xio::dev::sdma::post_chain(queue, c, xio::dev::sdma::is_signal(word, op));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                           uint64_t* counter) {
-  using namespace xio::dev::sdma;
-  chain c = chain_of(dst, src, bytes);
+  xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
   c.counter = reinterpret_cast<uint64_t>(counter);
-  return post_chain(queue, c, is_word(counter));
+  return xio::dev::sdma::post_chain(queue, c, xio::dev::sdma::is_word(counter));
 }
 XIO_DEVICE xio_req_t xio_sdma_put_signal_counter(xio_sdma_queue_t queue, void* dst, const void* src, size_t bytes,
                                                  uint64_t* word, uint64_t value, xio_signal_op_t op,
                                                  uint64_t* counter) {
-  using namespace xio::dev::sdma;
-  chain c = chain_of(dst, src, bytes);
-  set_signal(c, word, value, op);
+  xio::dev::sdma::chain c = xio::dev::sdma::chain_of(dst, src, bytes);
+  xio::dev::sdma::set_signal(c, word, value, op);
   c.counter = reinterpret_cast<uint64_t>(counter);
-  return post_chain(queue, c, is_signal(word, op) && is_word(counter));
+  return xio::dev::sdma::post_chain(queue, c, xio::dev::sdma::is_signal(word, op) && xio::dev::sdma::is_word(counter));
 }
 XIO_DEVICE xio_status_t xio_sdma_wait_signal(xio_sdma_queue_t queue, const uint64_t* word, uint64_t value) {
   return xio::dev::sdma::wait_word(queue, word, value);

@@ -367,12 +367,12 @@ XIO_DEFINE_FORMS(xio_status_t, xio_barrier_all, (const xio_ctx_t& ctx), xio::dev
 XIO_DEFINE_FORMS(xio_status_t, xio_sync_all, (const xio_ctx_t& ctx), xio::dev::sync_all(g, ctx, false))
 
 XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
-  using namespace xio::dev;
-  const ctx_view* c = view_of(ctx);
+  const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  if (static_cast<u32>(pe) >= c->world->n_pes)
-    return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::quiet_pe, nullptr, nullptr, 0, pe));
-  return quiet_peer(*c, c->peers[pe]);
+  if (static_cast<uint32_t>(pe) >= c->world->n_pes)
+    return xio::dev::ctx_fail(*c, XIO_ERR_PE,
+                              xio::dev::call_of(xio::dev::call_kind::quiet_pe, nullptr, nullptr, 0, pe));
+  return xio::dev::quiet_peer(*c, c->peers[pe]);
 }
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;

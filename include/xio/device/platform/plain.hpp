@@ -15,7 +15,7 @@ constexpr bool k_wave_ops_sync = false;
 constexpr bool k_lanes_fence_as_one = true;
 constexpr bool k_splits_copies = true;
 #endif
-#if !defined(XIO_ON_CUDA) && !defined(XIO_HOST_AS_CUDA)
+#if defined(XIO_ON_HIP) || (defined(XIO_ON_HOST) && !defined(XIO_HOST_AS_CUDA))
 constexpr bool k_pauses_grow = false;
 constexpr bool k_barrier_votes = false;
 constexpr bool k_has_predicates = false;

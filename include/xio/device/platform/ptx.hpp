@@ -59,11 +59,6 @@ XIO_DEVICE T of_word(word_of<T> w) {
 
 }  // namespace ptx
 
-// fence.acquire and fence.release: PTX ISA 8.6 (CUDA 12.7), sm_90 and newer.
-#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 7))
-#define XIO_PTX_ONE_WAY_FENCES 1
-#endif
-
 #define XIO_PTX_FENCE(where, order) asm volatile("fence" order where ";" ::: "memory")
 #define XIO_PTX_FENCE_BY_SCOPE(order)       \
   if constexpr (S == scope::workgroup) {    \
