@@ -27,7 +27,8 @@
 #include "xio/device/reduction.hpp"
 #include "xio/team.h"
 
-// Block i of `src`, `bytes` long, goes to member i, where it becomes block `my number` of `dst`.
+// Block i of `src`, `bytes` long, goes to member i, where it becomes block m of `dst`, m being this PE's number in the
+// team.
 XIO_GROUP_FORMS(xio_status_t, xio_alltoall_wave, xio_alltoall_wg,
                 (const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src, size_t bytes));
 
@@ -40,8 +41,8 @@ XIO_GROUP_FORMS(xio_status_t, xio_broadcast_wave, xio_broadcast_wg,
                 (const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const void* src, size_t bytes, int root));
 
 // Blocks of any sizes: `src_bytes[i]` bytes from src + src_offsets[i] on go to member i. They are stored there from
-// that member's dst + dst_offsets[m] on, m being this PE's number, and its dst_bytes[m] must be the same size. The four
-// arrays are read by all threads. Sizes that do not agree are XIO_ERR_ARG for all.
+// that member's dst + dst_offsets[m] on, m being this PE's number in the team, and its dst_bytes[m] must be the same
+// size. All threads read the four arrays. Sizes that do not agree are XIO_ERR_ARG for all.
 XIO_GROUP_FORMS(xio_status_t, xio_alltoallv_wave, xio_alltoallv_wg,
                 (const xio_ctx_t& ctx, const xio_team_t& team, void* dst, const size_t* dst_offsets,
                  const size_t* dst_bytes, const void* src, const size_t* src_offsets, const size_t* src_bytes));

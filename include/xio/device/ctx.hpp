@@ -16,8 +16,8 @@ XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx);
 XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx);
 
 // Where PE `pe`'s copy of a symmetric address can be loaded and stored from here; null if it cannot be, or if the
-// address is not symmetric. Any thread. Accesses through it are ordinary ones: xio_fence and
-// xio_quiet order the caller's own.
+// address is not symmetric. Any thread. Accesses through it are ordinary ones: xio_fence and xio_quiet order the
+// caller's own.
 XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe);
 
 #include "xio/device/impl/ctx.hpp"
