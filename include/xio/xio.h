@@ -384,8 +384,7 @@ XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, c
                                          xio_storage_t* storage);
 /* Closes a storage. Local. No kernel may be using it any more. Ops that no kernel waited for are ended, carried out or
  * not, before this returns, and their memory is free for other use. Data that was written and not made durable
- * (xio_storage_sync) may be lost
- * with the drive's power. */
+ * (xio_storage_sync) may be lost with the drive's power. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
 /* Local. The size of the storage in bytes, a multiple of its block, and that of a block. The last block of a file that
  * ends inside of it counts, and holds zeroes from there on. Each pointer may be null. */
