@@ -72,7 +72,7 @@ PLAN
     truncate -s 0 "$work/window" && truncate -s 32M "$work/window"
     truncate -s 0 "$work/shared" && truncate -s 16M "$work/shared" && mke2fs -q -t ext4 "$work/shared" || exit 125
     status=0
-    VM_IOMMU=$2 VM_TIMEOUT=240 VM_MODULES='ext4 crc32c_generic' "$here/run" "$share" kmod_guest.sh -device pcie-root-port,id=rp0,slot=1 \
+    VM_IOMMU=$2 VM_TIMEOUT=480 VM_MODULES='ext4 crc32c_generic' "$here/run" "$share" kmod_guest.sh -device pcie-root-port,id=rp0,slot=1 \
       -drive "file=$work/drive,if=none,id=d0,format=raw,cache=writeback,aio=threads" \
       -device nvme,drive=d0,serial=xiokmod,bus=rp0,max_ioqpairs=4 \
       -object "memory-backend-file,id=window,share=on,mem-path=$work/window,size=32M" \

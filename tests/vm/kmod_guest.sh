@@ -143,7 +143,7 @@ xio() {
 said() { if ! grep -q "$1" /tmp/out; then fail "nothing like \"$1\"" && sed 's/^/  /' /tmp/out; fi; }
 wait_for_word() {
   local tries=0
-  until grep -q "$1" "$2" || [ $tries -gt 100 ]; do
+  until grep -q "$1" "$2" || [ $tries -gt 600 ]; do
     sleep 0.1
     tries=$((tries + 1))
   done
@@ -183,9 +183,10 @@ xio refused kmod:x
 wait $pid || { fail 'compare and write zeroes' && sed 's/^/  /' /tmp/first.out; }
 # One is killed while its queue is full of reads; the other goes on.
 : >/tmp/endless
-timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+"$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
 pid=$!
 wait_for_word moving /tmp/endless
+{ sleep 2 && kill -KILL $pid; } &
 xio move "kmod:$drive/1" 1 4 5 1
 if wait $pid; then fail 'a process was not killed in its reads'; fi
 # Its queue is given back: all four can be had again.

@@ -24,6 +24,6 @@ cat >"$share/memory_guest.sh" <<GUEST
 for test in ${tests[*]}; do $builddir/tests/chosen --source=tests/unit/\$test.cpp --gtest_brief=1 || exit 1; done
 $builddir/tests/chosen --gtest_filter='*numa*' | grep -q '^2 NUMA nodes$'
 GUEST
-VM_TIMEOUT=${VM_TIMEOUT:-200} "$here/run" "$share" memory_guest.sh \
+VM_TIMEOUT=${VM_TIMEOUT:-400} "$here/run" "$share" memory_guest.sh \
   -object memory-backend-ram,id=low,size=512M -object memory-backend-ram,id=high,size=512M \
   -numa node,cpus=0,memdev=low -numa node,cpus=1,memdev=high

@@ -58,7 +58,7 @@ guest() {
   head -c 1M /dev/zero | tr '\0' s >"$work/sealed.img" || return 125
   rm -f "$work/bare.img" && truncate -s 1M "$work/bare.img" || return 125
   rm -f "$work/window" && truncate -s 16M "$work/window" || return 125
-  VM_IOMMU=1 VM_MEM=1536 VM_TIMEOUT=200 "$here/run" "$work/share" nvme_guest.sh \
+  VM_IOMMU=1 VM_MEM=1536 VM_TIMEOUT=400 "$here/run" "$work/share" nvme_guest.sh \
     -chardev "pipe,id=qmp,path=$work/qmp" -mon "chardev=qmp,mode=control" \
     -drive "file=$work/small.img,if=none,id=small,format=raw" \
     -device "nvme,id=c0,serial=small,addr=10.0,mdts=1,max_ioqpairs=1,drive=small" \
