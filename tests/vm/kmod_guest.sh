@@ -221,9 +221,10 @@ xio move "kmod:$drive/1" 1 6 7 2
 XIO_NVME_DOORBELL=host xio move "kmod:$drive/1" 1 7 8 1
 # Two processes have the one BAR, each a part of it.
 : >/tmp/endless
-XIO_TEST_EXPORTER_SKIP=25165824 timeout -s KILL 3 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
+XIO_TEST_EXPORTER_SKIP=25165824 "$kmod_drive" endless "kmod:$drive/1" >/tmp/endless 2>&1 &
 pid=$!
 wait_for_word moving /tmp/endless
+{ sleep 2 && kill -KILL $pid; } &
 xio move "kmod:$drive/1" 1 8 9 1
 if wait $pid; then fail 'a process was not killed while it read into the BAR'; fi
 # Nothing of the dead one is written any more: the memory keeps what is put there now.
