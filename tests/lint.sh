@@ -127,8 +127,8 @@ to_tidy() {
   fi
   sources=$(cat)
   {
-    grep -xF "$changed" <<<"$sources"
-    xargs grep -lFf <(sed -nE 's,^(src|include)/(.*\.(h|hpp|def))$,\2,p' <<<"$changed" | sed 's/.*/"&"\n<&>/') <<<"$sources"
+    grep -xF "$changed" <<<"$sources" || true
+    xargs grep -lFf <(sed -nE 's,^(src|include)/(.*\.(h|hpp|def))$,\2,p' <<<"$changed" | sed 's/.*/"&"\n<&>/') <<<"$sources" || true
   } | sort -u
 }
 if command -v clang-tidy >/dev/null; then
