@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The symmetric heap: this PE's memory, that of its machine's other PEs as far as it is mapped here, and who has which
-// of its bytes.
+// The symmetric heap: this PE's memory, that of its machine's other PEs as far as it is mapped here, and which of its
+// bytes are allocated.
 #pragma once
 #include <cstddef>
 #include <cstdint>
