@@ -5,7 +5,7 @@
 # any is what this build has. Without LAUNCH: all that `make check` wants of the set named by the script that calls this one.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${start:?}" "${sanitizer=}"
+: "${srcdir:?}" "${builddir:?}" "${start:?}" "${sanitizer=}"
 all='rma shapes atomics signals immediate sync teams collectives litmus stale workgroups args allpairs storm crowd timeout'
 # Of these by software devices where PEs share a GPU. Scripts that source this use it.
 # shellcheck disable=SC2034
@@ -55,7 +55,7 @@ can_launch() {
 
 # suite LAUNCH N ROUTE PROGRAM..., each with its arguments
 suite() {
-  local how=$1 n=$2 route=$3 program words out begin
+  local how=$1 n=$2 route=$3 program words out begin run_here
   shift 3
   if ! can_launch "$how"; then
     echo "not run: $how is not in this build"
@@ -65,7 +65,8 @@ suite() {
     echo "not run: route $route needs the software devices"
     return
   fi
-  for program in "$@"; do
+  mapfile -t run_here < <("$srcdir/tests/leave_out" "$(basename "$0" .sh):$how:$n" "$@")
+  for program in "${run_here[@]}"; do
     begin=$SECONDS
     read -ra words <<<"$program"
     if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 "$limit" "$builddir/tests/mpi/${words[0]}" "${words[@]:1}" 2>&1); then
