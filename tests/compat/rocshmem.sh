@@ -16,7 +16,7 @@ for route in $routes; do
       out=$(XIO_ROUTE=$route timeout -k 5 120 "$start" -n "$n" "$builddir/tests/compat/$program" 2>&1)
       status=$?
       # The sentence of the first failure comes once from each PE.
-      if [ $status = 0 ] && [ $program = mistakes ]; then
+      if [ $status = 0 ] && [ "$program" = mistakes ]; then
         [ "$(grep -c 'failed first with XIO_ERR_PE; the last that failed: xio_' <<<"$out")" = "$n" ] || status=sentence
       fi
       if [ $status != 0 ]; then
