@@ -23,9 +23,6 @@ XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
 
 // --- Blocks with a word behind them ------------------------------------------------------------------
 
-// Whether engines carry what this PE sends to some PE.
-XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
-
 // Whether loads and stores are the way to every member.
 XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
   for (u32 k = 0; has_engines(ctx) && k + 1 < t.n_pes; ++k)
@@ -45,7 +42,7 @@ XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exc
     if (direct_place(ctx, head, pe) != nullptr) continue;
     if (!g.leader()) continue;
     const outgoing_block b = block_for(to);
-    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header(), false));
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header()));
   }
   return status;
 }
@@ -54,10 +51,11 @@ XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, co
                                         const Block& block_for) {
   return has_engines(ctx) ? post_blocks(g, ctx, t, x, block_for) : XIO_OK;
 }
+// Behind end(): a failure that is found here leaves the channel as it is.
 template <class Group>
-XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx) {
+XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   if (!has_engines(ctx)) return XIO_OK;
-  return by_leader(g, [&] { return posted{0, quiet_by_one(ctx_of(ctx))}; }).status;
+  return by_leader(g, [&] { return posted{0, quiet_members(ctx_of(ctx), t)}; }).status;
 }
 
 // The words to the members that loads and stores reach, behind all that the group has stored.
@@ -132,7 +130,7 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
   const bool sends = b.sends(t.my_pe);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;
@@ -143,14 +141,14 @@ XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const x
   if (sends) own = store_direct(g, ctx, t, b);
   send_direct_headers(g, ctx, t, x);
   if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
-  status = first_of(status, wait_headers(g, ctx, t, x));
-  return first_of(status, sources_are_free(g, ctx));
+  status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  return first_of(status, sources_are_free(g, ctx, t));
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
 
 template <class Group>
-XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
   const u32 words = static_cast<u32>((b.bytes + 3) / 4), n = static_cast<u32>(b.bytes);
   const xio_status_t sent = send_packets(
@@ -160,7 +158,7 @@ XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const x
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
       [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
-  return first_of(sent, taken);
+  return end(g, t, x, first_of(sent, taken));
 }
 
 XIO_DEVICE bool is_symmetric(const xio_ctx_t& ctx, const void* p, u64 bytes) {
@@ -202,7 +200,7 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
   g.sync();
   if (!enter(g, t, why.is_none() ? tag : k_refuses, found, &x)) return refuse_channel(ctx, t, tag);
   if (!why.is_none()) return move_refused(g, ctx, t, x, tag, why);
-  return end(g, t, x, b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b));
+  return b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
 }
 
 template <class Group>

@@ -36,7 +36,7 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
     g.sync();
     if (!g.leader()) continue;
     const outgoing_block b{mine + 1, out + 1, u64{words} * 8};
-    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header(), true));
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header()));
   }
   return status;
 }
@@ -50,40 +50,37 @@ struct word_row {
 };
 
 // Waits for words of member `from`.
-XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from,
+XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 from,
                                    const word_row& row, u32 (&values)[k_taken_together]) {
   const u64* in = message(t, x.epoch, from);
   const u32 flag = x.flag();
   u64 head = 0;
-  const xio_status_t status = poll_then<2>(
-      ctx,
-      [&] {
-        u64 data[k_taken_together];
-        head = load<scope::system, direct::k_watch_load>(in);
-        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
-            load<scope::system, direct::k_watch_load>(in + row.first + (k < row.count ? k : 0) * row.step);
-        bool all = static_cast<u32>(head >> 32) == flag;
-        if (all && static_cast<u32>(head) != x.tag) return true;
-        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
-          values[k] = static_cast<u32>(data[k]);
-          all = all && static_cast<u32>(data[k] >> 32) == flag;
-        }
-        return all;
-      },
-      [] { return XIO_OK; });
+  const xio_status_t status = poll_members<2>(ctx, t, x, [&] {
+    u64 data[k_taken_together];
+    head = load<scope::system, direct::k_watch_load>(in);
+    XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
+        load<scope::system, direct::k_watch_load>(in + row.first + (k < row.count ? k : 0) * row.step);
+    bool all = static_cast<u32>(head >> 32) == flag;
+    if (all && static_cast<u32>(head) != x.tag) return true;
+    XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
+      values[k] = static_cast<u32>(data[k]);
+      all = all && static_cast<u32>(data[k] >> 32) == flag;
+    }
+    return all;
+  });
   return said_of(ctx, t, x, from, head, status);
 }
 
 // Takes what they sent: take(member, w, value) for each word.
 template <class Group, class Count, class Take>
-XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                      Count&& words_from, Take&& take) {
   xio_status_t status = XIO_OK;
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+  for (u32 k = 0; k + 1 < t.n_pes && was_heard(status); ++k) {
     const u32 from = other(t, k), words = words_from(from);
     // Word 0 is the header, which every thread that takes any sees anyway.
-    if (words == 0 && g.leader()) status = first_of(status, wait_header(ctx, t, x, from));
-    for (u32 w = g.rank(); w < words; w += k_taken_together * g.count()) {
+    if (words == 0 && g.rank() == k % g.count()) status = first_of(status, wait_header(ctx, t, x, from));
+    for (u32 w = g.rank(); w < words && was_heard(status); w += k_taken_together * g.count()) {
       const u32 left = (words - w + g.count() - 1) / g.count();
       const u32 count = left < k_taken_together ? left : k_taken_together;
       u32 values[k_taken_together];

@@ -51,7 +51,7 @@ union reduce_unit {
 // A vector that fits packets: everybody sends all of it to everybody, and sums in the members' order, so that every
 // member has the same result.
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                      const reduce_job& job) {
   using unit = reduce_unit<T>;
   const unsigned char* src = job.src;
@@ -63,11 +63,11 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
   g.sync();  // in place: all of it was sent
   // As many units as have the words that are taken together.
   constexpr u32 together = k_taken_together / unit::k_words;
-  for (u32 i = g.rank(); i < units; i += together * g.count()) {
+  for (u32 i = g.rank(); i < units && was_heard(status); i += together * g.count()) {
     const u32 left = (units - i + g.count() - 1) / g.count(), here = left < together ? left : together;
     unit sum[together], part[together];
     xio_status_t one = XIO_OK;
-    XIO_ROLLED for (u32 m = 0; m < t.n_pes; ++m) {
+    XIO_ROLLED for (u32 m = 0; m < t.n_pes && was_heard(one); ++m) {
       XIO_UNROLL for (u32 k = 0; k < unit::k_words && m != t.my_pe; ++k) {
         u32 values[k_taken_together];
         const word_row row{i * unit::k_words + k + 1, g.count() * unit::k_words, here};
@@ -115,9 +115,9 @@ XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& 
 
 // Behind what the group has combined: all of it is there for each of its threads, and engines have read the sources.
 template <class Group>
-XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx) {
+XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   g.sync();
-  return sources_are_free(g, ctx);
+  return sources_are_free(g, ctx, t);
 }
 
 // Everything fits the areas.
@@ -134,9 +134,9 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
-  if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx));
+  if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx, t));
   if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
-  return first_of(status, leave(g, ctx));
+  return first_of(status, leave(g, ctx, t));
 }
 
 // --- Reading -----------------------------------------------------------------------------------------
@@ -173,6 +173,15 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
 
 // --- Rounds ------------------------------------------------------------------------------------------
 
+// What was put before is there before what is posted next: that needs a wait where they go by different queues.
+XIO_SLOW_PATH xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
+  waited all{0, XIO_OK};
+  for_member_queues(c, t, [&](const peer_view& p, const ring_view& r) {
+    if (p.small != p.bulk || p.small != p.atomic) quiet_next(r, *c.world, &all);
+  });
+  return all.status;
+}
+
 // Sends what round r has for the others: piece r of each one's share, and behind it the word of the round, which also
 // says that the results of round r - 2 are there.
 template <class Group>
@@ -180,7 +189,7 @@ XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const x
                                    const reduce_job& job) {
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
-  xio_status_t status = by_leader(g, [&] { return posted{0, fence_by_one(ctx_of(ctx))}; }).status;
+  xio_status_t status = by_leader(g, [&] { return posted{0, fence_members(ctx_of(ctx), t)}; }).status;
   return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
                     return outgoing_block{areas.of(me, to), job.block(to) + job.at(areas.bytes, r, to),
                                           job.size(areas.bytes, r, to)};
@@ -225,9 +234,9 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
-    if (r == rounds) return first_of(mine, leave(g, ctx));
+    if (r == rounds) return first_of(mine, leave(g, ctx, t));
     const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
-    if (status != XIO_OK) return first_of(status, leave(g, ctx));
+    if (status != XIO_OK) return first_of(status, leave(g, ctx, t));
   }
 }
 

@@ -63,7 +63,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
   }
   status = first_of(status, wait_headers(g, ctx, t, x));
   status = end(g, t, x, first_of(status, good ? XIO_OK : refuse_own(g, ctx, t, said.tag, said.why)));
-  return first_of(status, sources_are_free(g, ctx));
+  return first_of(status, sources_are_free(g, ctx, t));
 }
 
 // Places and counts by member, in units of so many bytes.
