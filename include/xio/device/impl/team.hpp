@@ -109,12 +109,19 @@ XIO_DEVICE channel_values load_channel(const xio_team_t& t) {
 template <class Group>
 XIO_DEVICE bool enter(const Group& g, const xio_team_t& t, u32 tag, const channel_values& found, exchange* x) {
   *x = exchange{found.epoch + 1, tag, 0};
-  if (found.broken != 0 || found.team != t.id) return false;
+  if (found.broken != 0 || found.team != mark_of(t.token, t.id)) return false;
   if (g.leader()) store<scope::agent, order::relaxed>(&state_of(t).epoch, x->epoch);
   return true;
 }
 
-// The same with the sync: all that other threads of the group wrote before is complete.
+// The next exchange of a call, behind end() of the one before.
+template <class Group>
+XIO_DEVICE void go_on(const Group& g, const xio_team_t& t, exchange* x) {
+  *x = exchange{x->epoch + 1, x->tag, 0};
+  if (g.leader()) store<scope::agent, order::relaxed>(&state_of(t).epoch, x->epoch);
+}
+
+// enter() with the sync: all that other threads of the group wrote before is complete.
 template <class Group>
 XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
   const channel_values found = load_channel(t);
@@ -125,7 +132,7 @@ XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x)
 // The status of a call for which begin() was false.
 XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_ctx_t ctx, xio_team_t t, u32 tag) {
   const channel_state& s = state_of(t);
-  if (load<scope::agent, order::relaxed>(&s.team) != t.id)
+  if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
     return refuse(ctx, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
   return refuse(ctx, t, static_cast<xio_status_t>(static_cast<int>(broken)),
@@ -166,7 +173,7 @@ XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const
   const u32 other = static_cast<u32>(head);
   if (status != XIO_OK || other == x.tag) return status;
   // The record of this PE's own wrong arguments is made by the call that found them.
-  if (x.tag == k_refuses) return XIO_ERR_ARG;
+  if (is_refusal(x.tag)) return XIO_ERR_ARG;
   return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
 }
 
@@ -281,13 +288,13 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
     status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (heard != said && said == x.tag && x.tag != k_refuses && status == XIO_OK)
+    if (heard != said && said == x.tag && !is_refusal(x.tag) && status == XIO_OK)
       refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, heard, from, 0, 0});
     if (heard != said) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
-  if (said == k_refuses) send_headers(thread_group::here(), ctx, t, x);
+  if (is_refusal(said)) send_headers(thread_group::here(), ctx, t, x);
   return said != x.tag ? XIO_ERR_ARG : hdp_flush(ctx);
 }
 
@@ -320,11 +327,17 @@ XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, c
   return synchronise(g, ctx, t, tag, found, 0);
 }
 
-XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ctx.view != nullptr && t.n_pes != 0; }
-// The status of a call where that is false.
+// The number of the world is in the upper half of both numbers.
+XIO_DEVICE bool are_of_one_world(const xio_ctx_t& ctx, const xio_team_t& t) { return (ctx.id ^ t.id) >> 32 == 0; }
+XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) {
+  return ctx.view != nullptr && t.n_pes != 0 && are_of_one_world(ctx, t);
+}
+// The status of a call where that is false. The team's memory may be no memory any more.
 XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& t, op what) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return refuse(ctx, t, XIO_ERR_STATE, {refusal::empty_team, k_no_pe, tag_of(what), 0, 0, 0, 0});
+  const bool empty = t.n_pes == 0;
+  return refuse(ctx, t, empty ? XIO_ERR_STATE : XIO_ERR_ARG,
+                {empty ? refusal::empty_team : refusal::foreign, k_no_pe, tag_of(what), 0, 0, 0, 0});
 }
 
 template <class Group>

@@ -65,6 +65,20 @@ XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c
   return XIO_OK;
 }
 
+// Whether the engine that carries a block reaches it here.
+XIO_OUT_OF_LINE bool engine_reaches(const ctx_view& c, u32 pe, outgoing_block b) {
+  if (b.bytes == 0) return true;
+  const route way = choose(c, pe, b.bytes, true);
+  if constexpr (k_has_rdma)
+    if (way == route::rdma) {
+      const ring_view& r = rdma::queue_to(c.peers[pe]);
+      return rdma::find_key(*c.world, r.rdma.nic, b.from, b.bytes).status == XIO_OK;
+    }
+  if constexpr (k_has_sdma)
+    if (way == route::sdma) return sdma::reachable(*c.world, b.from, b.bytes);
+  return true;
+}
+
 XIO_OUT_OF_LINE waited quiet_by_one(const ctx_view& c) { return quiet_slow(c); }
 
 }  // namespace xio::dev::teams

@@ -6,6 +6,8 @@
 
 namespace xio::dev::teams {
 
+constexpr u32 k_all_send = u32{1} << 31;
+
 // The part of a collective that moves blocks: block(m) of this PE goes to place(m) at member m.
 struct blocks {
   const unsigned char* src;
@@ -14,7 +16,7 @@ struct blocks {
   u64 dst_step;
   u64 bytes;
   u32 root;  // the only sender, or k_all_send
-  XIO_DEVICE bool sends(u32 member) const { return root == ~u32{0} || root == member; }
+  XIO_DEVICE bool sends(u32 member) const { return root == k_all_send || root == member; }
 };
 XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
   const auto* src = static_cast<const unsigned char*>(a.src);
@@ -88,35 +90,32 @@ XIO_DEVICE xio_status_t send_blocks(const Group& g, const xio_ctx_t& ctx, const 
 // --- Large blocks ------------------------------------------------------------------------------------
 
 // This PE's block for itself: nothing for broadcasts, nor where it lies in its place already.
-struct own_block {
-  unsigned char* to;
-  const unsigned char* from;
-  u64 bytes;
-};
 XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
   const own_block own{b.dst + t.my_pe * b.dst_step, b.src + t.my_pe * b.src_step, b.bytes};
-  return b.root != ~u32{0} || own.to == own.from ? own_block{own.to, own.from, 0} : own;
+  return b.root != k_all_send || own.to == own.from ? own_block{own.to, own.from, 0} : own;
 }
 
 // Above it the own block goes together with the first one for another member: both take long. A shorter one is
 // copied while the words are on their way.
 constexpr u64 k_goes_together = 64 << 10;
 
-// Stores the blocks of the members that loads and stores reach. Returns what is left of the own block.
-template <class Group>
-XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
-  own_block own = own_of(t, b);
-  unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
+// Stores the blocks of the members that loads and stores reach, at place_at(member) there. Returns what is left of the
+// own block.
+template <class Group, class Place>
+XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b,
+                                  own_block own, const Place& place_at) {
   if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
     const u32 first = own.bytes > k_goes_together ? 1 : 0;
-    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
-                    [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
+    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first, [&](u32 p) {
+      const u32 to = other(t, p < first ? 0 : p - first);
+      return p < first ? own.to : direct_place(ctx, place_at(to), pe_of(t, to));
+    });
     if (first != 0) own.bytes = 0;
     return own;
   }
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k);
-    unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
+    unsigned char* there = direct_place(ctx, place_at(to), pe_of(t, to));
     if (there == nullptr) continue;
     const unsigned char* from = b.src + to * b.src_step;
     if (own.bytes > k_goes_together) {
@@ -129,20 +128,78 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   return own;
 }
 
+// The blocks to place_at(member), and words behind them. `own` is what this PE has for itself.
+template <class Group, class Place>
+XIO_DEVICE xio_status_t exchange_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                        const blocks& b, own_block own, const Place& place_at) {
+  const bool sends = b.sends(t.my_pe);
+  xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
+    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
+  });
+  if (sends) own = store_direct(g, ctx, t, b, own, place_at);
+  send_direct_headers(g, ctx, t, x);
+  if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+}
+
+// Straight to where they go, when all members are known to be in this call.
 template <class Group>
 XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
-  const bool sends = b.sends(t.my_pe);
+  xio_status_t status = agree(g, ctx, t, x, b.bytes);
+  if (status != XIO_OK) return status;
+  go_on(g, t, &x);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;
-  xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{mine, b.src + to * b.src_step, sends ? b.bytes : 0};
-  });
-  own_block own{};
-  if (sends) own = store_direct(g, ctx, t, b);
-  send_direct_headers(g, ctx, t, x);
-  if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
-  status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  const own_block own = b.sends(t.my_pe) ? own_of(t, b) : own_block{};
+  status = exchange_blocks(g, ctx, t, x, b, own, [=](u32) { return mine; });
   return first_of(status, sources_are_free(g, ctx, t));
+}
+
+// Up to so many bytes a copy within this PE takes less time than an exchange before the blocks.
+constexpr u64 k_most_staged = 16 << 10;
+
+// --- By the areas ------------------------------------------------------------------------------------
+
+// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
+struct parts {
+  unsigned char* area;
+  u64 bytes;  // of one part
+
+  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
+  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
+    return area + (writer < reader ? writer : writer - 1) * bytes;
+  }
+};
+XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
+  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
+  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
+}
+
+// Behind what the group has stored: all of it is there for each of its threads, and engines have read the sources.
+template <class Group>
+XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+  g.sync();
+  return sources_are_free(g, ctx, t);
+}
+
+// One exchange: each member takes the blocks out of its own area when it has heard all members.
+template <class Group>
+XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                   const blocks& b) {
+  const parts areas = parts_of(t, x.epoch);
+  const u32 me = t.my_pe;
+  const xio_status_t status =
+      exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
+  own_block own = own_of(t, b);
+  for (u32 k = 0; status == XIO_OK && k + 1 < t.n_pes; ++k) {
+    const u32 from = other(t, k);
+    unsigned char* to = b.dst + from * b.dst_step;
+    if (!b.sends(from)) continue;
+    if (own.bytes != 0) direct::copy_two(g, to, areas.of(from, me), own.to, own.from, b.bytes);
+    if (own.bytes == 0) direct::copy(g, to, areas.of(from, me), b.bytes);
+    own.bytes = 0;
+  }
+  return first_of(status, leave(g, ctx, t));
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -154,10 +211,11 @@ XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const x
   const xio_status_t sent = send_packets(
       g, ctx, t, x, [&](u32) { return b.sends(t.my_pe) ? words : 0; },
       [&](u32 to, u32 w) { return rdma::source_word(b.src + to * b.src_step, w * 4, n); });
-  if (const own_block own = own_of(t, b); own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  const own_block own = own_of(t, b);
+  if (t.n_pes == 1 && own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
-      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
+      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); }, own);
   return end(g, t, x, first_of(sent, taken));
 }
 
@@ -171,53 +229,71 @@ XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) 
   return x < y + b_bytes && y < x + a_bytes;
 }
 
+// Whether the engines that carry this PE's blocks reach them.
+template <class Block>
+XIO_DEVICE bool engines_reach(const xio_ctx_t& ctx, const xio_team_t& t, const Block& block_for) {
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k), pe = pe_of(t, to);
+    if (is_behind_engine(ctx_of(ctx).peers[pe]) && !engine_reaches(ctx_of(ctx), pe, block_for(to))) return false;
+  }
+  return true;
+}
+
 // A root's own destination stays as it is, and the others' sources are not read. The block of an fcollect may lie in
 // its place already.
 XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
-  const bool rooted = b.root != ~u32{0};
+  const bool rooted = b.root != k_all_send;
   if (rooted && b.root >= t.n_pes) return {refusal::no_such_root, b.root};
-  if (b.bytes != 0 && (b.dst == nullptr || b.src == nullptr)) return {refusal::null_pointer};
+  if (b.bytes == 0) return {};
+  if (b.dst == nullptr || b.src == nullptr) return {refusal::null_pointer};
+  // More than the heap has; and of less no product overflows.
+  if (b.bytes > ctx.arena_bytes) return {refusal::not_symmetric, 0, b.bytes};
   const u64 out = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
   if (!is_symmetric(ctx, b.dst, out)) return {refusal::not_symmetric, 0, out};
   const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
+  // Packets are sent out of the team's memory.
+  if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
+      !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes}; }))
+    return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
   return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
 }
 
 template <class Group>
-XIO_SLOW_PATH xio_status_t move_refused(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, u32 tag, objection why) {
-  const xio_status_t sent = send_headers(g, ctx, t, x);
-  wait_headers(g, ctx, t, x);
-  return end(g, t, x, first_of(sent, refuse_own(g, ctx, t, tag, why)));
+XIO_SLOW_PATH xio_status_t exchange_refusal(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, stated_call own) {
+  const xio_status_t sent = send_headers(g, ctx, t, x), heard = wait_headers(g, ctx, t, x);
+  const xio_status_t mine = refuse_own(g, ctx, t, own.tag, own.why);
+  return end(g, t, x, first_of(sent, was_heard(heard) ? mine : heard));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
   const channel_values found = load_channel(t);
-  const objection why = objection_to(ctx, t, b);
+  const stated_call own{tag, objection_to(ctx, t, b)};
   exchange x;
   g.sync();
-  if (!enter(g, t, why.is_none() ? tag : k_refuses, found, &x)) return refuse_channel(ctx, t, tag);
-  if (!why.is_none()) return move_refused(g, ctx, t, x, tag, why);
-  return b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
+  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(ctx, t, tag);
+  if (!own.is_good()) return exchange_refusal(g, ctx, t, x, own);
+  if (b.bytes <= t.packet_bytes) return move_small(g, ctx, t, x, b);
+  const bool fits = b.bytes <= k_most_staged && b.bytes <= team_part_bytes(t.n_pes, t.area_bytes);
+  return fits ? move_parts(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoall);
-  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, ~u32{0}));
+  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::fcollect);
-  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, ~u32{0}));
+  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::broadcast);
-  // ~0 stands for all.
-  const u32 from = root < 0 ? t.n_pes : static_cast<u32>(root);
+  const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
   return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, 0, 0, from));
 }
 
