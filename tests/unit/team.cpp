@@ -3,6 +3,7 @@
 // refused, from records as kernels write them.
 #include "ctx/team.hpp"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -96,7 +97,7 @@ TEST(team, a_sentence_says_why_another_member_refused) {
   for (const int root : {-1, 77, 70000, -70000})
     expect_words(refused_text(record_of(refusal::unlike, mine,
                                         tag_of(refusal::no_such_root, static_cast<std::uint32_t>(root)))),
-                 {"PE 5, its member 2, refused its own arguments: there is no root " + std::to_string(root) + ";"});
+                 {"PE 5, its member 2, refused its own arguments: ", fmt::format("there is no root {};", root).c_str()});
   dev::call_record own = record_of(refusal::no_such_root, mine, 0);
   own.found = static_cast<std::uint32_t>(-1);
   expect_words(refused_text(own), {"there is no root -1; members are 0 to xio_team_n_pes - 1"});

@@ -202,16 +202,19 @@ XIO_DEVICE xio_status_t wait_header(const xio_ctx_t& ctx, const xio_team_t& t, e
   return said_of(ctx, t, x, from, head.found(), status);
 }
 
-// Waits for the headers of all others; what came before them is visible to the group after end().
+// Waits for the headers of all others: the group knows after end().
+template <class Group>
+XIO_DEVICE xio_status_t hear_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
+  xio_status_t status = XIO_OK;
+  for (u32 k = g.rank(); k + 1 < t.n_pes && was_heard(status); k += g.count())
+    status = first_of(status, wait_header(ctx, t, x, other(t, k)));
+  return status;
+}
+// The same, and what came before them is visible to the group after end().
 template <class Group>
 XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
-  xio_status_t status = XIO_OK;
-  bool waited = false;
-  for (u32 k = g.rank(); k + 1 < t.n_pes && was_heard(status); k += g.count()) {
-    status = first_of(status, wait_header(ctx, t, x, other(t, k)));
-    waited = true;
-  }
-  if (!waited) return status;
+  const xio_status_t status = hear_headers(g, ctx, t, x);
+  if (g.rank() + 1 >= t.n_pes) return status;
   fence<scope::system, order::acquire>();
   return first_of(status, hdp_flush(ctx));
 }

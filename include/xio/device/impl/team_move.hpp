@@ -60,15 +60,20 @@ XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx, c
   return by_leader(g, [&] { return posted{0, quiet_members(ctx_of(ctx), t)}; }).status;
 }
 
-// The words to the members that loads and stores reach, behind all that the group has stored.
+// The words to the members that loads and stores reach.
 template <class Group>
-XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+XIO_DEVICE void store_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
   u64* head = message(t, x.epoch, t.my_pe);
-  g.sync();
-  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     if (unsigned char* there = direct_place(ctx, head, pe_of(t, other(t, k))))
       store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(there), x.header());
+}
+// The same behind all that the group has stored.
+template <class Group>
+XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  g.sync();
+  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
+  store_direct_headers(g, ctx, t, x);
 }
 
 // block_for(member) to every other member, and the word of the exchange behind it.
@@ -142,22 +147,6 @@ XIO_DEVICE xio_status_t exchange_blocks(const Group& g, const xio_ctx_t& ctx, co
   return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
 }
 
-// Straight to where they go, when all members are known to be in this call.
-template <class Group>
-XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                   const blocks& b) {
-  xio_status_t status = agree(g, ctx, t, x, b.bytes);
-  if (status != XIO_OK) return status;
-  go_on(g, t, &x);
-  unsigned char* mine = b.dst + t.my_pe * b.dst_step;
-  const own_block own = b.sends(t.my_pe) ? own_of(t, b) : own_block{};
-  status = exchange_blocks(g, ctx, t, x, b, own, [=](u32) { return mine; });
-  return first_of(status, sources_are_free(g, ctx, t));
-}
-
-// Up to so many bytes a copy within this PE takes less time than an exchange before the blocks.
-constexpr u64 k_most_staged = 16 << 10;
-
 // --- By the areas ------------------------------------------------------------------------------------
 
 // The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
@@ -175,31 +164,77 @@ XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
   return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
 }
 
-// Behind what the group has stored: all of it is there for each of its threads, and engines have read the sources.
+// Behind what the group has stored: all of it is there for each of its threads, and engines have read the sources. Of a
+// call that has ended with `status` for the whole group; if members have not come, sources are not waited for.
 template <class Group>
-XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
   g.sync();
-  return sources_are_free(g, ctx, t);
+  return was_heard(status) ? first_of(status, sources_are_free(g, ctx, t)) : status;
 }
 
-// One exchange: each member takes the blocks out of its own area when it has heard all members.
+// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is what
+// that costs.
+constexpr u64 k_most_staged = 16 << 10;
+
+// Takes `bytes` of each block out of this PE's area, and as many of the own block from where it is.
+template <class Group>
+XIO_DEVICE void take_parts(const Group& g, const xio_team_t& t, const parts& in, const blocks& b, u64 bytes) {
+  const own_block own = own_of(t, b);
+  bool has_own = own.bytes != 0;
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 from = other(t, k);
+    unsigned char* to = b.dst + from * b.dst_step;
+    if (!b.sends(from)) continue;
+    if (has_own) direct::copy_two(g, to, in.of(from, t.my_pe), own.to, own.from, bytes);
+    if (!has_own) direct::copy(g, to, in.of(from, t.my_pe), bytes);
+    has_own = false;
+  }
+  if (has_own) direct::copy(g, own.to, own.from, bytes);
+}
+
+// All of it by the area, in one exchange.
 template <class Group>
 XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
-  const xio_status_t status =
-      exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
-  own_block own = own_of(t, b);
-  for (u32 k = 0; status == XIO_OK && k + 1 < t.n_pes; ++k) {
-    const u32 from = other(t, k);
-    unsigned char* to = b.dst + from * b.dst_step;
-    if (!b.sends(from)) continue;
-    if (own.bytes != 0) direct::copy_two(g, to, areas.of(from, me), own.to, own.from, b.bytes);
-    if (own.bytes == 0) direct::copy(g, to, areas.of(from, me), b.bytes);
-    own.bytes = 0;
-  }
-  return first_of(status, leave(g, ctx, t));
+  const xio_status_t status = exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
+  if (status == XIO_OK) take_parts(g, t, areas, b, b.bytes);
+  return leave(g, ctx, t, status);
+}
+
+// Sends headers, and by the area the first bytes of each block while these are on their way.
+template <class Group>
+XIO_DEVICE xio_status_t agree_and_stage(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                        const parts& areas, const blocks& b) {
+  const u32 me = t.my_pe;
+  const bool sends = b.sends(me);
+  const auto place_at = [=](u32 to) { return areas.of(me, to); };
+  store_direct_headers(g, ctx, t, x);
+  const xio_status_t sent = send_by_engines(g, ctx, t, x, [=](u32 to) {
+    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
+  });
+  if (sends) store_direct(g, ctx, t, b, own_block{}, place_at);
+  return end(g, t, x, first_of(sent, hear_headers(g, ctx, t, x)));
+}
+
+// What is larger goes straight to its place when all members are known to be in this call. Where the tag does not have
+// all of the size, and the blocks take much longer than an exchange, nothing goes by the area.
+template <class Group>
+XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                   const blocks& b) {
+  const parts areas = parts_of(t, x.epoch);
+  blocks first = b, rest = b;
+  first.bytes = (x.tag & k_tag_folded) != 0 ? 0 : k_most_staged < areas.bytes ? k_most_staged : areas.bytes;
+  rest.src += first.bytes, rest.dst += first.bytes, rest.bytes -= first.bytes;
+  xio_status_t status = first.bytes == 0 ? agree(g, ctx, t, x, b.bytes) : agree_and_stage(g, ctx, t, x, areas, first);
+  if (status != XIO_OK) return leave(g, ctx, t, status);
+  go_on(g, t, &x);
+  unsigned char* mine = rest.dst + t.my_pe * b.dst_step;
+  const own_block own = b.sends(t.my_pe) ? own_of(t, rest) : own_block{};
+  status = exchange_blocks(g, ctx, t, x, rest, own, [=](u32) { return mine; });
+  if (status == XIO_OK && first.bytes != 0) take_parts(g, t, areas, first, first.bytes);
+  return leave(g, ctx, t, status);
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -261,7 +296,7 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
 
 template <class Group>
 XIO_SLOW_PATH xio_status_t exchange_refusal(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, stated_call own) {
-  const xio_status_t sent = send_headers(g, ctx, t, x), heard = wait_headers(g, ctx, t, x);
+  const xio_status_t sent = send_headers(g, ctx, t, x), heard = hear_headers(g, ctx, t, x);
   const xio_status_t mine = refuse_own(g, ctx, t, own.tag, own.why);
   return end(g, t, x, first_of(sent, was_heard(heard) ? mine : heard));
 }

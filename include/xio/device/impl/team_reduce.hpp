@@ -113,9 +113,9 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
-  if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx, t));
+  if (job.dst == job.src && status == XIO_OK) status = sources_are_free(g, ctx, t);
   if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
-  return first_of(status, leave(g, ctx, t));
+  return leave(g, ctx, t, status);
 }
 
 // --- Reading -----------------------------------------------------------------------------------------
@@ -232,9 +232,9 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
-    if (r == rounds) return first_of(mine, leave(g, ctx, t));
+    if (r == rounds) return first_of(mine, leave(g, ctx, t, XIO_OK));
     const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
-    if (status != XIO_OK) return first_of(status, leave(g, ctx, t));
+    if (status != XIO_OK) return leave(g, ctx, t, status);
   }
 }
 

@@ -55,7 +55,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
   status = send_blocks(g, ctx, t, x, block_for);
   if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
   status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
-  return first_of(status, sources_are_free(g, ctx, t));
+  return leave(g, ctx, t, status);
 }
 
 // Places and counts by member, in units of so many bytes.
