@@ -119,7 +119,7 @@ struct place {
   const rig::team& t;
   xio_team_t team;
   unsigned char* heap;  // dst, and behind it src
-  size_t room;          // of each
+  size_t room;          // of each, for the size under test
   uint64_t *next_dst, *next_src, *word;
   rig::device_array<size_t>& numbers;
   rig::device_array<outcome>& out;
@@ -253,6 +253,9 @@ bool is_sense(mistake m, who w, int n) {
   return w != all || (m != another_call && m != other_count && m != colliding && m != unequal);
 }
 
+// Of dst or src, with room for more than a call may write.
+size_t room_for(int n, size_t bytes) { return static_cast<size_t>(n) * (bytes + k_gap) + 8192; }
+
 void table(place& p, const std::vector<size_t>& sizes, bool is_short) {
   for (int call = 0; call < k_calls; ++call)
     for (const rig::scope s : {rig::thread, rig::wave, rig::workgroup})
@@ -261,6 +264,7 @@ void table(place& p, const std::vector<size_t>& sizes, bool is_short) {
           for (int w = 0; w < k_whos; ++w) {
             const auto mist = static_cast<mistake>(m);
             if (has_data(call) ? s == rig::thread : bytes != sizes[0]) continue;
+            p.room = room_for(p.t.n, bytes);
             if (!fits(mist, call, bytes, p.team.packet_bytes) || !is_sense(mist, static_cast<who>(w), p.t.n)) continue;
             if (is_short && (call + s + m + w + static_cast<int>(bytes)) % 5 != 0 && m > other_count) continue;
             try_one(p, call, s, bytes, mist, static_cast<who>(w));
@@ -340,7 +344,7 @@ int main(int argc, char** argv) {
   const std::vector<size_t> sizes = asked == "all"  ? std::vector<size_t>{0, 8, 1000, 100000, k_most}
                                     : waits         ? std::vector<size_t>{1000, 100000}
                                                     : std::vector<size_t>{8, 1000, 100000};
-  const size_t room = n * (sizes.back() + k_gap) + 64;
+  const size_t room = room_for(t.n, sizes.back());
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));
   rig::device_array<size_t> numbers(4 * n);

@@ -160,6 +160,20 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
+// Members that were heard have come, whatever they said; else nothing more of a call is waited for.
+XIO_DEVICE bool was_heard(xio_status_t status) { return status == XIO_OK || status == XIO_ERR_ARG; }
+
+// The end of a call, behind those of its exchanges: engines have done what was posted for it, so sources may change, and
+// no word is lost if the program ends. A failure that is found here leaves the channel as it is.
+template <class Group>
+XIO_DEVICE xio_status_t settle(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
+  if (!has_engines(ctx)) return status;
+  const posted done = by_leader(g, [&] {
+    return posted{0, was_heard(status) ? quiet_members(ctx_of(ctx), t) : XIO_OK};
+  });
+  return first_of(status, done.status);
+}
+
 XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u32 member) {
   record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag,
                member, 0},
@@ -176,9 +190,6 @@ XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const
   if (is_refusal(x.tag)) return XIO_ERR_ARG;
   return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
 }
-
-// Members that were heard have come, whatever they said; else nothing more of this exchange is waited for.
-XIO_DEVICE bool was_heard(xio_status_t status) { return status == XIO_OK || status == XIO_ERR_ARG; }
 
 struct member_queues {
   const xio_team_t& team;
@@ -345,7 +356,8 @@ XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& 
 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : refuse_unusable(ctx, t, op::sync);
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::sync);
+  return settle(g, ctx, t, exchange_headers(g, ctx, t, tag_of(op::sync)));
 }
 
 template <class Group>
@@ -359,7 +371,8 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
     return posted{done.since, done.status};
   });
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
-  const xio_status_t met = synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request);
+  const xio_status_t met =
+      settle(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));
   // With no other member this is a quiet.
   if (t.n_pes == 1) fence<scope::system, order::seq_cst>();
   return first_of(mine.status, met);

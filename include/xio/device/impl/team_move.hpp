@@ -33,7 +33,7 @@ XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
 }
 
 // To the members that loads and stores do not reach: block and word are one chain, so no copy is waited for. The
-// sources stay as they are until sources_are_free. By values: what a reference names would not stay in registers.
+// sources stay as they are until settle(). By values: what a reference names would not stay in registers.
 template <class Group, class Block>
 XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, Block block_for) {
   u64* head = message(t, x.epoch, t.my_pe);
@@ -53,13 +53,6 @@ XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, co
                                         const Block& block_for) {
   return has_engines(ctx) ? post_blocks(g, ctx, t, x, block_for) : XIO_OK;
 }
-// Behind end(): a failure that is found here leaves the channel as it is.
-template <class Group>
-XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  if (!has_engines(ctx)) return XIO_OK;
-  return by_leader(g, [&] { return posted{0, quiet_members(ctx_of(ctx), t)}; }).status;
-}
-
 // The words to the members that loads and stores reach.
 template <class Group>
 XIO_DEVICE void store_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
@@ -164,14 +157,6 @@ XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
   return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
 }
 
-// Behind what the group has stored: all of it is there for each of its threads, and engines have read the sources. Of a
-// call that has ended with `status` for the whole group; if members have not come, sources are not waited for.
-template <class Group>
-XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
-  g.sync();
-  return was_heard(status) ? first_of(status, sources_are_free(g, ctx, t)) : status;
-}
-
 // So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is what
 // that costs.
 constexpr u64 k_most_staged = 16 << 10;
@@ -190,6 +175,7 @@ XIO_DEVICE void take_parts(const Group& g, const xio_team_t& t, const parts& in,
     has_own = false;
   }
   if (has_own) direct::copy(g, own.to, own.from, bytes);
+  g.sync();
 }
 
 // All of it by the area, in one exchange.
@@ -200,7 +186,7 @@ XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const x
   const u32 me = t.my_pe;
   const xio_status_t status = exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
   if (status == XIO_OK) take_parts(g, t, areas, b, b.bytes);
-  return leave(g, ctx, t, status);
+  return status;
 }
 
 // Sends headers, and by the area the first bytes of each block while these are on their way.
@@ -228,13 +214,13 @@ XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const x
   first.bytes = (x.tag & k_tag_folded) != 0 ? 0 : k_most_staged < areas.bytes ? k_most_staged : areas.bytes;
   rest.src += first.bytes, rest.dst += first.bytes, rest.bytes -= first.bytes;
   xio_status_t status = first.bytes == 0 ? agree(g, ctx, t, x, b.bytes) : agree_and_stage(g, ctx, t, x, areas, first);
-  if (status != XIO_OK) return leave(g, ctx, t, status);
+  if (status != XIO_OK) return status;
   go_on(g, t, &x);
   unsigned char* mine = rest.dst + t.my_pe * b.dst_step;
   const own_block own = b.sends(t.my_pe) ? own_of(t, rest) : own_block{};
   status = exchange_blocks(g, ctx, t, x, rest, own, [=](u32) { return mine; });
   if (status == XIO_OK && first.bytes != 0) take_parts(g, t, areas, first, first.bytes);
-  return leave(g, ctx, t, status);
+  return status;
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -302,7 +288,8 @@ XIO_SLOW_PATH xio_status_t exchange_refusal(Group g, xio_ctx_t ctx, xio_team_t t
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                      const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
   const channel_values found = load_channel(t);
   const stated_call own{tag, objection_to(ctx, t, b)};
@@ -313,6 +300,10 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
   if (b.bytes <= t.packet_bytes) return move_small(g, ctx, t, x, b);
   const bool fits = b.bytes <= k_most_staged && b.bytes <= team_part_bytes(t.n_pes, t.area_bytes);
   return fits ? move_parts(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
+}
+template <class Group>
+XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+  return settle(g, ctx, t, exchange_move(g, ctx, t, tag, b));
 }
 
 template <class Group>

@@ -113,9 +113,10 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
-  if (job.dst == job.src && status == XIO_OK) status = sources_are_free(g, ctx, t);
+  if (job.dst == job.src && status == XIO_OK) status = settle(g, ctx, t, status);
   if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
-  return leave(g, ctx, t, status);
+  g.sync();
+  return status;
 }
 
 // --- Reading -----------------------------------------------------------------------------------------
@@ -232,10 +233,12 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
-    if (r == rounds) return first_of(mine, leave(g, ctx, t, XIO_OK));
+    if (r == rounds) break;
     const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
-    if (status != XIO_OK) return leave(g, ctx, t, status);
+    if (status != XIO_OK) return status;
   }
+  g.sync();
+  return mine;
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -272,10 +275,8 @@ XIO_DEVICE constexpr u32 kind_of() {
 }
 
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
-  static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
-  static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+XIO_DEVICE xio_status_t exchange_reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
+                                        const reduce_job& job) {
   // Loaded first: it comes while the arguments are looked at.
   channel_values found = load_channel(t);
   const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
@@ -293,6 +294,14 @@ XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_t
   }
   if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
   return reduce_rounds<Op, T>(g, ctx, t, tag, job);
+}
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
+  static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
+  static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+  return settle(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
 }
 
 }  // namespace xio::dev::teams

@@ -54,8 +54,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
   go_on(g, t, &x);
   status = send_blocks(g, ctx, t, x, block_for);
   if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
-  status = end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
-  return leave(g, ctx, t, status);
+  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
 }
 
 // Places and counts by member, in units of so many bytes.
@@ -113,8 +112,8 @@ struct varied_blocks {
 };
 
 template <class Group>
-XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
+XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
+                                        const varied_blocks& b) {
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
   const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t)}, &x, [&](u32 to) {
@@ -136,8 +135,13 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
+XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
+  return settle(g, ctx, t, exchange_varied(g, ctx, t, b));
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   const u32 tag = tag_of(op::collect);
   exchange x;
   objection why;
@@ -163,6 +167,12 @@ XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_
         return outgoing_block{own.to, own.from, own.bytes};
       },
       own);
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
+  return settle(g, ctx, t, exchange_collect(g, ctx, t, a));
 }
 
 }  // namespace xio::dev::teams
