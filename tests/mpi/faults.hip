@@ -284,7 +284,7 @@ void table(place& p, const std::vector<size_t>& sizes, bool is_short) {
       for (const size_t bytes : sizes) {
         if (has_data(call) ? s == rig::thread : bytes != sizes[0]) continue;
         p.room = room_for(p.t.n, bytes);
-        all_mistakes(p, call, s, bytes, is_short || bytes == k_most ? 3 : 1);
+        all_mistakes(p, call, s, bytes, is_short ? 7 : bytes == k_most ? 3 : 1);
       }
 }
 
