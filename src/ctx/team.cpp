@@ -91,6 +91,7 @@ xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, const dev:
   xio_team_t t{};
   t.id = id;
   if (pes.empty()) return t;
+  t.token = token;
   t.list = list.data();
   t.work = heap + offset;
   t.my_pe = static_cast<std::uint32_t>(std::find(pes.begin(), pes.end(), me) - pes.begin());

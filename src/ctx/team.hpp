@@ -37,6 +37,7 @@ struct team {
   std::vector<int> pes;  // empty: this PE is in none, but holds its part of the memory
   std::uint64_t offset;  // of the work memory in the heap
   gpu::buffer list;
+  std::uint32_t token;  // see dev::mark_of
 
   xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };

@@ -2,6 +2,7 @@
 #include "ctx/team_book.hpp"
 
 #include <cstddef>
+#include <random>
 
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"
@@ -18,11 +19,11 @@ gpu::buffer list_of(const std::vector<int>& pes) {
   return out;
 }
 
-// The number of the team in each channel's state, by which kernels see that it is still there.
-void name_channels(unsigned char* work, std::uint64_t members, const dev::team_wishes& wanted, std::uint64_t id) {
+// The mark of the team in each channel's state, by which kernels see that it is still there.
+void mark_channels(unsigned char* work, std::uint64_t members, const dev::team_wishes& wanted, std::uint64_t mark) {
   const std::uint64_t each = dev::team_work_bytes(members, wanted) / XIO_TEAM_CHANNELS;
   for (std::uint64_t c = 0; c < XIO_TEAM_CHANNELS; ++c)
-    gpu::copy(work + c * each + offsetof(dev::channel_state, team), &id, sizeof id);
+    gpu::copy(work + c * each + offsetof(dev::channel_state, team), &mark, sizeof mark);
 }
 
 dev::team_wishes wishes_of(const team_options& o) {
@@ -52,7 +53,9 @@ xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
       offset = heap_.take({"xio_team_create", 1, bytes, alignof(dev::channel_state)});
       // Before the vote: a member that returns may send at once.
       gpu::fill_zero(heap_.data() + offset, bytes);
-      if (!made->pes.empty()) name_channels(heap_.data() + offset, made->pes.size(), wanted, teams_.next());
+      made->token = std::random_device{}();
+      if (!made->pes.empty())
+        mark_channels(heap_.data() + offset, made->pes.size(), wanted, dev::mark_of(made->token, teams_.next()));
       made->list = list_of(made->pes);
       return arguments{{"the offset of its memory in the heap", offset},
                        {"XIO_TEAM_AREA", wanted.area},
@@ -72,7 +75,7 @@ void team_book::destroy(xio_team_t t) {
     return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
   });
   const team& ended = teams_.get(t.id);
-  if (!ended.pes.empty()) name_channels(heap_.data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
+  if (!ended.pes.empty()) mark_channels(heap_.data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
   heap_.give_back(ended.offset);
   teams_.remove(t.id);
 }

@@ -50,16 +50,34 @@ std::string team_name(std::uint64_t word) {
   return fmt::format("team {} ({} members, channel {})", word >> 32, word >> 8 & 0xffffff, word & 0xff);
 }
 
+// Of a number of 19 bits, which may be negative.
+std::int32_t root_of(std::uint32_t bits) {
+  return static_cast<std::int32_t>(bits << 13) >> 13;
+}
+
 std::string member_name(const dev::call_record& r, std::uint64_t member) {
   return fmt::format("PE {}, its member {},", static_cast<std::int32_t>(r.pe), member);
+}
+
+// Why a member refused its own arguments, as its tag says it.
+std::string reason_there(std::uint32_t tag) {
+  switch (static_cast<refusal>(tag >> dev::teams::k_tag_detail_shift)) {
+    case refusal::null_pointer: return "one is null";
+    case refusal::not_symmetric: return "dst or src is not in the symmetric heap";
+    case refusal::unreachable: return "no engine reaches src";
+    case refusal::overlap: return "dst and src overlap";
+    case refusal::no_such_root: return fmt::format("there is no root {}", root_of(tag & dev::teams::k_tag_bytes));
+    case refusal::unequal: return "the sizes of two members differ";
+    default: return "see its xio_ctx_error";
+  }
 }
 
 std::string unlike_text(const dev::call_record& r, std::uint32_t mine, std::uint32_t other) {
   const std::string member = member_name(r, r.found);
   if (other == dev::teams::k_refuses)
-    return fmt::format(
-        "{} refused its own arguments, or has heard of a member in another call; xio_ctx_error there says more",
-        member);
+    return fmt::format("{} has heard of a member in another call; xio_ctx_error there says more", member);
+  if (dev::teams::is_refusal(other))
+    return fmt::format("{} refused its own arguments: {}; xio_ctx_error there says more", member, reason_there(other));
   const std::string theirs = team_call_name(other);
   constexpr const char* cure = "all members call alike, in counts, types and roots";
   if (theirs != team_call_name(mine)) return fmt::format("{} called {}; {}", member, theirs, cure);
@@ -74,11 +92,15 @@ std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32
       return fmt::format(
           "{} bytes from dst on, or those of src, are not in the symmetric heap; take them from xio_malloc", r.bytes);
     case refusal::overlap: return "dst and src overlap; give memory that lies apart, or to a reduce dst == src";
-    case refusal::no_such_root: return "there is no such root; members are 0 to xio_team_n_pes - 1";
+    case refusal::unreachable:
+      return "src is in memory that no engine reaches; take it from xio_malloc, or call xio_mem_register";
+    case refusal::no_such_root:
+      return fmt::format("there is no root {}; members are 0 to xio_team_n_pes - 1", static_cast<std::int32_t>(r.found));
     case refusal::unequal:
       return fmt::format("this PE gave {} bytes for member {}, whose dst_bytes has {}; give both the same", r.bytes,
                          r.found, r.wanted);
     case refusal::empty_team: return "the team is empty; PEs that are in no team do not call";
+    case refusal::foreign: return "the team is of another world than the ctx; give a ctx of the world that made it";
     case refusal::destroyed: return "the team was destroyed; destroy it when no kernel uses it any more";
     case refusal::broken:
       return fmt::format(

@@ -321,7 +321,8 @@ struct unlike_call {
 };
 constexpr unlike_call k_unlike[] = {
     {"another count", "xio_alltoall of 16 bytes on team 1 (", "called xio_alltoall of 16 bytes;"},
-    {"no such root", "there is no such root; members are 0 to", "PE 0, its member 0, refused its own arguments"},
+    {"no such root", "there is no root -1; members are 0 to",
+     "PE 0, its member 0, refused its own arguments: there is no root -1;"},
     {"another call", "called xio_alltoall of 8 bytes;", "PE 0, its member 0, called xio_fcollect of 8 bytes;"},
     {"a null pointer", "an argument is null; ", "PE 0, its member 0, refused its own arguments"},
     {"a sync", "xio_team_sync on team 1 (", "PE 0, its member 0, called xio_team_sync;"},

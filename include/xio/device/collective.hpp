@@ -8,9 +8,11 @@
 //   team         the team, by one of its channels
 //   dst          where the result goes: a symmetric address, aligned for its type where there is one. It must be ready
 //                on every member before one of them calls: another may write to it at once
-//   src          where this member's data is, likewise. It must not overlap `dst`; only xio_reduce takes dst == src
-//   bytes        size of a block in bytes; 0 only synchronises
-//   count        elements of a result; 0 only synchronises
+//   src          where this member's data is, likewise; of alltoall(v), fcollect, collect and broadcast also memory that
+//                xio_mem_register has, or any where no engine carries it. It must not overlap `dst`; only xio_reduce
+//                takes dst == src
+//   bytes        size of a block in bytes; 0 only synchronises, and dst and src may be null
+//   count        elements of a result; 0 likewise
 //   root         number in the team of the member that sends
 //   dst_offsets  for each member where in `dst` its block is stored, in bytes
 //   dst_bytes    for each member the size of the block that comes from it, in bytes
@@ -18,10 +20,11 @@
 //   src_bytes    for each member the size of the block that goes to it, in bytes
 //
 // Calls on one channel need no barrier between them. Messages up to xio_team_t::packet_bytes go as packets, whose words
-// carry the number of the call; larger ones go straight to `dst`, with a word behind them, or, of a reduce, by the ways
-// that team_reduce.hpp names.
+// carry the number of the call. Of larger ones the first 16 KiB go by the team's area, and the rest straight to `dst`
+// when all members are known to be in the same call; those of a reduce go by the ways that team_reduce.hpp names.
 //
-// Errors are those of team.hpp. Wrong arguments of one member (null, no such root) are XIO_ERR_ARG for all.
+// Errors are those of team.hpp. Wrong arguments of any members (null, no such root, not symmetric, more bytes than the
+// heap has, an unregistered src that an engine is to carry) are XIO_ERR_ARG for all, and nothing is written.
 #pragma once
 #include "xio/device/impl/forms.hpp"
 #include "xio/device/reduction.hpp"

@@ -12,12 +12,15 @@
 // calls in the same order; different teams, and different channels of one team, are independent of each other, and may
 // be used by different workgroups at once.
 //
-// Errors of every call of a team. XIO_ERR_STATE: null ctx, empty team, or a team that was destroyed. XIO_ERR_ARG: a
-// member made another call, or gave another count, type or root: every member returns it as soon as it has heard of all
-// of them; what the call writes is not defined then, and the next call can succeed. XIO_ERR_TIMEOUT after the world's
-// timeout if a member does not come, and the failure of an engine: then the channel is of no use any more, and every
-// later call on it returns that status at once. xio_ctx_error has a sentence for each, with the call, the team and the
-// other member; quiet does not report them again.
+// Errors of every call of a team. XIO_ERR_STATE: null ctx, empty team, or a team that was destroyed. XIO_ERR_ARG: the
+// team is of another world than the ctx; or a member made another call, gave another count, type or root, or arguments
+// that are wrong: every member returns it as soon as it has heard all of them. Nothing was written then but the team's
+// own memory, and the next call can succeed. XIO_ERR_TIMEOUT after the world's timeout if a member does not come, and
+// the failure of an engine that carries words to a member: then the channel is of no use any more, and every later call
+// on it returns that status at once. An engine that fails when all members have been heard, as one that still reads a
+// source, is returned, too, and leaves the channel as it is. No other error of the ctx, and no drive, is any business of
+// these calls. xio_ctx_error has a sentence for each, with the call, the team and the other member; quiet does not
+// report them again.
 #pragma once
 #include "xio/device/impl/forms.hpp"
 #include "xio/device/signal.hpp"
@@ -39,7 +42,8 @@ XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, 
 XIO_FORMS(xio_status_t, xio_team_sync, xio_team_sync_wave, xio_team_sync_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 
-// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible.
+// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible. What
+// the quiet of one member returns is that member's status alone.
 XIO_FORMS(xio_status_t, xio_team_barrier, xio_team_barrier_wave, xio_team_barrier_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 

@@ -15,6 +15,11 @@ struct deadline {
   XIO_DEVICE static deadline in(const world_view& w) {
     return deadline{k_pauses_grow || w.timeout_ticks ? deadline_clock() : 0, w.timeout_ticks};
   }
+  // Of a call that waits for one thing after another: `*since` is when it began to, 0 before.
+  XIO_DEVICE static deadline in(const world_view& w, u64* since) {
+    if (*since == 0) *since = in(w).start;
+    return deadline{*since, w.timeout_ticks};
+  }
   XIO_DEVICE bool passed() const { return ticks != 0 && deadline_clock() - start > ticks; }
   // One turn of a waiting loop: pauses. False: the deadline has passed.
   XIO_DEVICE bool wait_more() const {

@@ -17,27 +17,28 @@ namespace xio::dev {
 
 // --- Rings of any kind -------------------------------------------------------------------------------
 
-// Completes everything posted so far on a ring of a ctx.
-XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w) {
+// Completes everything posted so far on a ring of a ctx. All rings that a call completes have one deadline: the result's
+// `since` is for the next one.
+XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
   if constexpr (k_posts_by_leaf) {
     // Three loads in one look, and no fence behind each: callers have one for all rings.
     ring_view head{};
     head.state = view_field(r.state);
     const u32 failed = load<scope::agent, k_acquire_by_fence>(&head.state->failed);
     const u64 issued = load<scope::agent, order::relaxed>(&head.state->issued);
-    if (ring_completed<k_acquire_by_fence>(head) >= issued) return static_cast<xio_status_t>(static_cast<int>(failed));
-    const xio_status_t status = wait_ring(r, issued, w);
-    return status != XIO_OK ? status : ring_failure(r);
+    if (ring_completed<k_acquire_by_fence>(head) >= issued)
+      return {since, static_cast<xio_status_t>(static_cast<int>(failed))};
+    const waited done = wait_ring(r, issued, w, since);
+    return {done.since, done.status != XIO_OK ? done.status : ring_failure(r)};
   }
-  if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) {
-    return ring_failure(r);
-  }
+  if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) return {since, ring_failure(r)};
+  waited done{since, XIO_OK};
   if (rdma::is_nic(r.kind)) {
-    return rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w); });
+    done.status = rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w, &done.since); });
+  } else if (k_has_sdma && r.kind == ring_kind::sdma) {
+    done.status = ring_quiet<sdma_codec>(r, w, &done.since);
   }
-  if constexpr (k_has_sdma)
-    if (r.kind == ring_kind::sdma) return ring_quiet<sdma_codec>(r, w);
-  return XIO_OK;
+  return done;
 }
 
 // --- Requests ----------------------------------------------------------------------------------------
@@ -220,18 +221,16 @@ XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
   return rdma::atomic(c, pe, change, fetch, old);
 }
 
+// Adds a ring to what a call has waited for so far; the first failure stays.
+XIO_DEVICE void quiet_next(const ring_view& r, const world_view& w, waited* all) {
+  const waited one = quiet_ring(r, w, all->since);
+  *all = {one.since, all->status != XIO_OK ? all->status : one.status};
+}
+
 // All queue pairs and copy queues of a PE.
-XIO_DEVICE xio_status_t quiet_queues(const peer_view& p, const world_view& w) {
-  xio_status_t failure = XIO_OK;
-  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
-    const xio_status_t one = quiet_ring(p.rdma[i], w);
-    if (failure == XIO_OK) failure = one;
-  }
-  for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) {
-    const xio_status_t one = quiet_ring(p.sdma[i], w);
-    if (failure == XIO_OK) failure = one;
-  }
-  return failure;
+XIO_DEVICE void quiet_queues(const peer_view& p, const world_view& w, waited* all) {
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) quiet_next(p.rdma[i], w, all);
+  for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) quiet_next(p.sdma[i], w, all);
 }
 
 // Whether ops of one kind to this PE may travel beside each other on different engines or queues.

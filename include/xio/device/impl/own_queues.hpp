@@ -44,4 +44,13 @@ XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
   return drain_storages(c);
 }
 
+// Which queues a waiting loop drains, and whose failure ends it.
+struct own_queues {
+  template <class Ctx>
+  XIO_DEVICE xio_status_t operator()(const Ctx& c) const {
+    return drain_own(whole_ctx(c));
+  }
+};
+struct no_queues {};
+
 }  // namespace xio::dev

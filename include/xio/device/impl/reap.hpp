@@ -44,9 +44,12 @@ XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, 
   return out;
 }
 
-// Waits until every ticket below `upto` is complete.
+// Waits until every ticket below `upto` is complete. `since`: when the call began to wait, see deadline::in.
+XIO_DEVICE waited wait_ring(const ring_view& r, u64 upto, const world_view& w, u64 since) {
+  return wait_leaf(r, &w, upto, 0, since);
+}
 XIO_DEVICE xio_status_t wait_ring(const ring_view& r, u64 upto, const world_view& w) {
-  return wait_leaf(r, &w, upto, 0, 0).status;
+  return wait_ring(r, upto, w, 0).status;
 }
 
 XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since) {

@@ -122,9 +122,9 @@ XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
   return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure_below(r, ticket + 1);
 }
 
-// Waits until every ticket below `upto` is complete. The caller sees what the device wrote.
+// Waits until every ticket below `upto` is complete. The caller sees what the device wrote. `since`: see deadline::in.
 template <class Codec>
-XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w) {
+XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w, u64* since) {
   deadline end{};
   xio_status_t status = XIO_OK;
   for (bool first = true;; first = false) {
@@ -143,7 +143,7 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     if (ring_completed(r) >= upto) break;
     // An entry that is there at once needs no clock. And even if the first pause takes long, the queue is polled again
     // before the wait times out.
-    if (first) end = deadline::in(w);
+    if (first) end = deadline::in(w, since);
     if (!end.wait_more() && !first) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;
@@ -152,6 +152,12 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
   }
   fence<scope::system, order::acquire>();
   return status;
+}
+
+template <class Codec>
+XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w) {
+  u64 since = 0;
+  return ring_wait_below<Codec>(r, upto, w, &since);
 }
 
 // For leaves that wait for a ring in order: until every ticket below `upto` is complete; or, with `slots`, until that
@@ -209,10 +215,15 @@ XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u
 
 // Waits for everything posted so far.
 template <class Codec>
-XIO_DEVICE xio_status_t ring_quiet(const ring_view& r, const world_view& w) {
+XIO_DEVICE xio_status_t ring_quiet(const ring_view& r, const world_view& w, u64* since) {
   const u64 upto = load<scope::agent, order::relaxed>(&r.state->issued);
-  const xio_status_t status = ring_wait_below<Codec>(r, upto, w);
+  const xio_status_t status = ring_wait_below<Codec>(r, upto, w, since);
   return status != XIO_OK ? status : ring_failure(r);
+}
+template <class Codec>
+XIO_DEVICE xio_status_t ring_quiet(const ring_view& r, const world_view& w) {
+  u64 since = 0;
+  return ring_quiet<Codec>(r, w, &since);
 }
 
 }  // namespace xio::dev

@@ -68,11 +68,11 @@ XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
   return false;
 }
 
-// Waits for everything issued to a storage so far, by any ctx.
-XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s) {
+// Waits for everything issued to a storage so far, by any ctx. `since`: see deadline::in.
+XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s, u64* since) {
   xio_status_t status = XIO_OK;
   for (u32 q = 0; q < s.queue_count; ++q) {
-    const xio_status_t one = ring_quiet<shared_nvme_codec>(s.queues[q], *c.world);
+    const xio_status_t one = ring_quiet<shared_nvme_codec>(s.queues[q], *c.world, since);
     if (status == XIO_OK) status = one;
   }
   return status == XIO_OK && has_new_errors(c, s) ? XIO_ERR_STORAGE : status;
@@ -366,7 +366,7 @@ XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, const asked_trans
 }
 
 // Every queue of every storage that this ctx has posted to.
-XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
+XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c, u64* since) {
   xio_status_t status = XIO_OK;
   for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0; left &= left - 1) {
     const u32 slot = lowest_bit(left);
@@ -374,7 +374,7 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
     // A storage that was closed may have left its slot to another that this ctx has not used.
     if (load<scope::agent, order::relaxed>(&c.storage_errors[slot]) == 0) continue;
     if (load<scope::system, order::relaxed>(&s.live) == 0) continue;
-    const xio_status_t one = quiet_queues_of(c, s);
+    const xio_status_t one = quiet_queues_of(c, s, since);
     if (status == XIO_OK) status = one;
   }
   return status;
@@ -383,7 +383,8 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
 // Flush of one lane. One command flushes a whole namespace, the writes of every queue.
 XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {
   if (!storage_is_used(c, s)) mark_storage_used(c, s);
-  xio_status_t status = quiet_queues_of(c, s);
+  u64 since = 0;
+  xio_status_t status = quiet_queues_of(c, s, &since);
   if (status != XIO_OK || s.read_only != 0) return status;
   member_batches open;
   for (u32 m = 0; m < s.members; ++m) {

@@ -13,20 +13,16 @@ namespace xio::dev {
 
 // One queue keeps its order by itself. Only where ops to a PE can overtake each other on different engines or queues
 // must the earlier ones be complete first.
-XIO_DEVICE xio_status_t fence_peer(const ctx_view& c, const peer_view& p) {
-  if (!takes_several_ways(p)) return XIO_OK;
-  return quiet_queues(p, *c.world);
+XIO_DEVICE void fence_peer(const ctx_view& c, const peer_view& p, waited* all) {
+  if (takes_several_ways(p)) quiet_queues(p, *c.world, all);
 }
 
 XIO_DEVICE xio_status_t fence_all(const ctx_view& c) {
-  xio_status_t status = XIO_OK;
+  waited all{0, XIO_OK};
   // Without rings there is only load/store.
-  for (u32 pe = 0; c.ring_count != 0 && pe < c.world->n_pes; ++pe) {
-    const xio_status_t one = fence_peer(c, c.peers[pe]);
-    if (status == XIO_OK) status = one;
-  }
+  for (u32 pe = 0; c.ring_count != 0 && pe < c.world->n_pes; ++pe) fence_peer(c, c.peers[pe], &all);
   fence<scope::system, order::release>();
-  return status;
+  return all.status;
 }
 XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
   const ctx_view* c = view_of(ctx);
@@ -38,39 +34,40 @@ XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
   if (c == nullptr) return XIO_ERR_STATE;
   if (static_cast<u32>(pe) >= c->world->n_pes)
     return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::fence_pe, nullptr, nullptr, 0, pe));
-  const xio_status_t status = fence_peer(*c, c->peers[pe]);
+  waited all{0, XIO_OK};
+  fence_peer(*c, c->peers[pe], &all);
   fence<scope::system, order::release>();
-  return status;
+  return all.status;
 }
 
 // --- Quiet -------------------------------------------------------------------------------------------
 
-XIO_DEVICE xio_status_t quiet_engines(const ctx_view& c) {
-  xio_status_t failure = XIO_OK;
+// Everything has one deadline, see deadline::in.
+XIO_DEVICE waited quiet_engines(const ctx_view& c) {
+  waited all{0, XIO_OK};
   const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
-  for (u32 i = 0; rings && i < view_field(c.ring_count); ++i) {
-    const xio_status_t one = quiet_ring(view_field(c.rings)[i], *view_field(c.world));
-    if (failure == XIO_OK) failure = one;
-  }
+  for (u32 i = 0; rings && i < view_field(c.ring_count); ++i)
+    quiet_next(view_field(c.rings)[i], *view_field(c.world), &all);
   const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;
   if (drives) {
-    const xio_status_t one = storage_quiet(c);
-    if (failure == XIO_OK) failure = one;
+    const xio_status_t one = storage_quiet(c, &all.since);
+    if (all.status == XIO_OK) all.status = one;
   }
   if (hdp_is_on(c)) [[unlikely]] {
     const xio_status_t one = hdp_flush_all(c, drives);
-    if (failure == XIO_OK) failure = one;
+    if (all.status == XIO_OK) all.status = one;
   }
-  return failure;
+  return all;
 }
 
 // With rings, drives, or an error that was kept.
-XIO_SLOW_PATH xio_status_t quiet_slow(const ctx_view& c) {
-  const xio_status_t failure = quiet_engines(c);
+XIO_SLOW_PATH waited quiet_slow(const ctx_view& c) {
+  waited all = quiet_engines(c);
   // Sequentially consistent: what the caller reads from now on is read after its stores can be seen.
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
-  return kept != XIO_OK ? kept : failure;
+  if (kept != XIO_OK) all.status = kept;
+  return all;
 }
 
 // Where loads and stores do it all, these words, of one line, are all there is to look at.
@@ -98,18 +95,20 @@ XIO_DEVICE bool fence_is_all(const xio_ctx_t& ctx) {
 // Order is that of its fence. A caller that synchronises with the other PEs behind it needs only that its stores come
 // first. Slow is quiet_slow, or what calls it.
 template <order Order, class Slow>
-XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx, const Slow& slow) {
+XIO_DEVICE waited quiet_ctx(const xio_ctx_t& ctx, const Slow& slow) {
   if (fence_is_all<Order>(ctx)) [[likely]]
-    return XIO_OK;
+    return waited{0, XIO_OK};
   return slow(ctx_of(ctx));
 }
 template <order Order = order::seq_cst>
-XIO_DEVICE xio_status_t quiet_ctx(const xio_ctx_t& ctx) {
+XIO_DEVICE waited quiet_ctx(const xio_ctx_t& ctx) {
   return quiet_ctx<Order>(ctx, [](const ctx_view& c) { return quiet_slow(c); });
 }
 
 XIO_DEVICE xio_status_t quiet_peer(const ctx_view& c, const peer_view& p) {
-  xio_status_t failure = quiet_queues(p, *c.world);
+  waited all{0, XIO_OK};
+  quiet_queues(p, *c.world, &all);
+  xio_status_t failure = all.status;
   if (failure == XIO_OK && p.rdma != nullptr) failure = hdp_flush(c);
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
@@ -142,13 +141,13 @@ XIO_DEVICE bool fence_of_workgroup_is_all(const workgroup_group& g, const xio_ct
 template <class Group>
 XIO_DEVICE xio_status_t quiet(const Group& g, const xio_ctx_t& ctx) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  const auto slow = [&] { return by_leader(g, [&] { return posted{0, quiet_slow(ctx_of(ctx))}; }).status; };
+  const auto slow = [&] { return by_leader(g, [&] { return posted{0, quiet_slow(ctx_of(ctx)).status}; }).status; };
   if constexpr (std::is_same_v<Group, wave_group> && k_lanes_fence_as_one) {
     return fence_by_lanes_is_all(g, ctx) ? XIO_OK : slow();
   } else if constexpr (std::is_same_v<Group, workgroup_group> && k_barrier_votes) {
     return fence_of_workgroup_is_all(g, ctx) ? XIO_OK : slow();
   } else {
-    return by_leader_of_found(g, [&] { return posted{0, quiet_ctx(ctx)}; }).status;
+    return by_leader_of_found(g, [&] { return posted{0, quiet_ctx(ctx).status}; }).status;
   }
 }
 
@@ -223,8 +222,8 @@ XIO_DEVICE u32 peer_of_round(const xio_ctx_t& ctx, u32 round) {
 }
 
 // Sends a peer the flag that this PE has come to round `round` of barrier `epoch`, unless it `has_sent` it already, and
-// waits for its own.
-XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_sent) {
+// waits for its own. `since`: see deadline::in.
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_sent, u64* since) {
   const u32 to = peer_of_round(ctx, round);
   const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
   posted p{0, XIO_OK};
@@ -238,7 +237,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   xio_status_t failure = XIO_OK;
   watched_flag<epoch_reached> flag(mine, epoch_reached{epoch});
   // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
-  const xio_status_t status = poll_flag<poll_also::nothing>(ctx, [&] {
+  const xio_status_t status = poll_flag_since(ctx, since, no_queues{}, [&] {
     if (flag.has_come()) return true;
     if (ring == nullptr) return false;
     reap_ring(*ring);
@@ -262,9 +261,9 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
 }
 
 // The rounds from `round` on, of which that one's flag is sent already if it `has_sent`.
-XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent) {
+XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
   for (; (u64{1} << round) < ctx.n_pes; ++round) {
-    const xio_status_t status = barrier_round(ctx, round, epoch, has_sent);
+    const xio_status_t status = barrier_round(ctx, round, epoch, has_sent, &since);
     if (status != XIO_OK) return status;
     has_sent = false;
   }
@@ -316,7 +315,7 @@ XIO_DEVICE bool rounds_come_soon(const xio_ctx_t& ctx, mapped_barrier b, u64 epo
 
 // Called after a fence: on every route of the flags, ordinary stores come before the flags. The number is stored behind
 // the fence, which would otherwise wait for that store too.
-XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, const mapped_barrier& b, u64 epoch) {
+XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, const mapped_barrier& b, u64 epoch, u64 since) {
   u32 round = 0;
   if (b.is_on) {
     // Makes visible what the others put before they arrived at the barrier.
@@ -325,7 +324,7 @@ XIO_DEVICE xio_status_t sync_all(const xio_ctx_t& ctx, const mapped_barrier& b, 
   } else {
     store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, epoch);
   }
-  const xio_status_t status = sync_by_rounds(ctx, epoch, round, b.is_on);
+  const xio_status_t status = sync_by_rounds(ctx, epoch, round, b.is_on, since);
   return status != XIO_OK ? status : hdp_flush(ctx);
 }
 
@@ -334,18 +333,18 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
   const u64 last = last_epoch(ctx);
   const mapped_barrier b = prepare_barrier(ctx);
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
-  const xio_status_t mine = quiet_ctx<order::release>(ctx);
-  const xio_status_t met = sync_all(ctx, b, last + 1);
+  const waited mine = quiet_ctx<order::release>(ctx);
+  const xio_status_t met = sync_all(ctx, b, last + 1, mine.since);
   // With no other PE to synchronise with this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
-  return mine != XIO_OK ? mine : met;
+  return mine.status != XIO_OK ? mine.status : met;
 }
 
 XIO_DEVICE xio_status_t sync_ctx(const xio_ctx_t& ctx) {
   const u64 last = last_epoch(ctx);
   const mapped_barrier b = prepare_barrier(ctx);
   fence<scope::system, order::release>();
-  return sync_all(ctx, b, last + 1);
+  return sync_all(ctx, b, last + 1, 0);
 }
 
 // For a group that was found only just now.

@@ -32,18 +32,47 @@ XIO_DEVICE u64* outgoing(const xio_team_t& t, u64 epoch, u32 reader) {
   return message(t, epoch, reader) + 2 * team_slot_bytes(t.n_pes, t.packet_bytes) / sizeof(u64);
 }
 
+// The queues that carry what this PE sends to members, as use(member's row, queue).
+template <class Use>
+XIO_DEVICE void for_member_queues(const ctx_view& c, const xio_team_t& t, Use&& use) {
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const peer_view& p = c.peers[pe_of(t, other(t, k))];
+    if (is_behind_engine(p)) for_queues_to(p, [&](const ring_view& r) { use(p, r); });
+  }
+}
+// Drains them; the failure of one that has failed. No other queue's failure, and no drive's, is the team's.
+XIO_SLOW_PATH xio_status_t drain_members(const ctx_view& c, xio_team_t t) {
+  xio_status_t failure = XIO_OK;
+  for_member_queues(c, t, [&](const peer_view&, const ring_view& r) {
+    const xio_status_t one = drain_one(r, [](const ring_view& q) { reap_ring(q); });
+    if (failure == XIO_OK) failure = one;
+  });
+  return failure;
+}
+// Waits until they have done all that was posted to them.
+XIO_SLOW_PATH xio_status_t quiet_members(const ctx_view& c, xio_team_t t) {
+  waited all{0, XIO_OK};
+  for_member_queues(c, t, [&](const peer_view&, const ring_view& r) { quiet_next(r, *c.world, &all); });
+  fence<scope::system, order::acquire>();
+  return all.status;
+}
+
 // Where a PE's copy of a symmetric address lies, if loads and stores are the way there; else null.
 XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetric, u32 pe) {
   const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
   if (const mapped_place arena = mapped_arena(ctx, pe); arena.there) return arena.bytes() + at;
   const peer_view& p = ctx_of(ctx).peers[pe];
-  return is_posted(p.small) || p.direct == nullptr ? nullptr : p.direct + sizeof(heap_head) + at;
+  return is_behind_engine(p) ? nullptr : p.direct + sizeof(heap_head) + at;
 }
 
-// One exchange: every member writes a message to every other one.
+// Whether engines carry what this PE sends to some PE.
+XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
+
+// One exchange: every member writes a message to every other one. All its waits have one deadline, see deadline::in.
 struct exchange {
   u64 epoch;
   u32 tag;
+  u64 since;
   XIO_DEVICE u32 flag() const { return static_cast<u32>(epoch); }
   XIO_DEVICE u64 flagged(u32 value) const { return (epoch << 32) | value; }
   XIO_DEVICE u64 header() const { return flagged(tag); }
@@ -79,13 +108,20 @@ XIO_DEVICE channel_values load_channel(const xio_team_t& t) {
 // was destroyed. The number is stored now and not in the end: the next call's fence would wait for that.
 template <class Group>
 XIO_DEVICE bool enter(const Group& g, const xio_team_t& t, u32 tag, const channel_values& found, exchange* x) {
-  *x = exchange{found.epoch + 1, tag};
-  if (found.broken != 0 || found.team != t.id) return false;
+  *x = exchange{found.epoch + 1, tag, 0};
+  if (found.broken != 0 || found.team != mark_of(t.token, t.id)) return false;
   if (g.leader()) store<scope::agent, order::relaxed>(&state_of(t).epoch, x->epoch);
   return true;
 }
 
-// The same with the sync: all that other threads of the group wrote before is complete.
+// The next exchange of a call, behind end() of the one before.
+template <class Group>
+XIO_DEVICE void go_on(const Group& g, const xio_team_t& t, exchange* x) {
+  *x = exchange{x->epoch + 1, x->tag, 0};
+  if (g.leader()) store<scope::agent, order::relaxed>(&state_of(t).epoch, x->epoch);
+}
+
+// enter() with the sync: all that other threads of the group wrote before is complete.
 template <class Group>
 XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x) {
   const channel_values found = load_channel(t);
@@ -96,7 +132,7 @@ XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x)
 // The status of a call for which begin() was false.
 XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_ctx_t ctx, xio_team_t t, u32 tag) {
   const channel_state& s = state_of(t);
-  if (load<scope::agent, order::relaxed>(&s.team) != t.id)
+  if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
     return refuse(ctx, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
   return refuse(ctx, t, static_cast<xio_status_t>(static_cast<int>(broken)),
@@ -124,6 +160,20 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
+// Members that were heard have come, whatever they said; else nothing more of a call is waited for.
+XIO_DEVICE bool was_heard(xio_status_t status) { return status == XIO_OK || status == XIO_ERR_ARG; }
+
+// The end of a call, behind those of its exchanges: engines have done what was posted for it, so sources may change, and
+// no word is lost if the program ends. A failure that is found here leaves the channel as it is.
+template <class Group>
+XIO_DEVICE xio_status_t settle(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
+  if (!has_engines(ctx)) return status;
+  const posted done = by_leader(g, [&] {
+    return posted{0, was_heard(status) ? quiet_members(ctx_of(ctx), t) : XIO_OK};
+  });
+  return first_of(status, done.status);
+}
+
 XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u32 member) {
   record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag,
                member, 0},
@@ -137,31 +187,45 @@ XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const
   const u32 other = static_cast<u32>(head);
   if (status != XIO_OK || other == x.tag) return status;
   // The record of this PE's own wrong arguments is made by the call that found them.
-  if (x.tag == k_refuses) return XIO_ERR_ARG;
+  if (is_refusal(x.tag)) return XIO_ERR_ARG;
   return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
+}
+
+struct member_queues {
+  const xio_team_t& team;
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx) const {
+    return has_engines(ctx) ? drain_members(ctx_of(ctx), team) : XIO_OK;
+  }
+};
+template <u32 InLine = k_polls_in_line, class Done>
+XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, Done&& done) {
+  return poll_since<InLine>(
+      ctx, &x.since, member_queues{t}, done, [] { return XIO_OK; }, no_record{});
 }
 
 struct header_has_come {
   u32 flag;
   XIO_DEVICE bool operator()(u64 found) const { return static_cast<u32>(found >> 32) == flag; }
 };
-XIO_DEVICE xio_status_t wait_header(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from) {
+XIO_DEVICE xio_status_t wait_header(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 from) {
   watched_flag<header_has_come> head(message(t, x.epoch, from), header_has_come{x.flag()});
-  const xio_status_t status = poll_then(
-      ctx, [&] { return head.has_come(); }, [] { return XIO_OK; });
+  const xio_status_t status = poll_members(ctx, t, x, [&] { return head.has_come(); });
   return said_of(ctx, t, x, from, head.found(), status);
 }
 
-// Waits for the headers of all others; what came before them is visible to the group after end().
+// Waits for the headers of all others: the group knows after end().
 template <class Group>
-XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+XIO_DEVICE xio_status_t hear_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
   xio_status_t status = XIO_OK;
-  bool waited = false;
-  for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count()) {
+  for (u32 k = g.rank(); k + 1 < t.n_pes && was_heard(status); k += g.count())
     status = first_of(status, wait_header(ctx, t, x, other(t, k)));
-    waited = true;
-  }
-  if (!waited) return status;
+  return status;
+}
+// The same, and what came before them is visible to the group after end().
+template <class Group>
+XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
+  const xio_status_t status = hear_headers(g, ctx, t, x);
+  if (g.rank() + 1 >= t.n_pes) return status;
   fence<scope::system, order::acquire>();
   return first_of(status, hdp_flush(ctx));
 }
@@ -173,7 +237,7 @@ XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64
     store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(at), value);
     return XIO_OK;
   }
-  return put_word_by_one({word, nullptr, 0}, ctx_of(ctx), pe, word, value, true);
+  return put_word_by_one({word, nullptr, 0}, ctx_of(ctx), pe, word, value);
 }
 
 // Behind a release of every thread that sends one.
@@ -204,23 +268,20 @@ XIO_DEVICE u64* round_word(const xio_team_t& t, u64 epoch, u32 round) {
 }
 
 // Waits for what `from` says in a round. A member in a call of another kind sends its header instead: that is refused.
-XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 round, u32 from,
+XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 round, u32 from,
                                    u32* heard) {
   const u64* word = round_word(t, x.epoch, round);
   const u64* head = message(t, x.epoch, from);
   u64 found = 0;
-  const xio_status_t status = poll_then(
-      ctx,
-      [&] {
-        found = load<scope::system, direct::k_watch_load>(word);
-        if (static_cast<u32>(found >> 32) == x.flag()) return true;
-        const u64 other = load<scope::system, direct::k_watch_load>(head);
-        if (static_cast<u32>(other >> 32) != x.flag()) return false;
-        // One in the same call sends it because a third is in another one.
-        found = static_cast<u32>(other) == x.tag ? k_refuses : static_cast<u32>(other);
-        return true;
-      },
-      [] { return XIO_OK; });
+  const xio_status_t status = poll_members(ctx, t, x, [&] {
+    found = load<scope::system, direct::k_watch_load>(word);
+    if (static_cast<u32>(found >> 32) == x.flag()) return true;
+    const u64 other = load<scope::system, direct::k_watch_load>(head);
+    if (static_cast<u32>(other >> 32) != x.flag()) return false;
+    // One in the same call sends it because a third is in another one.
+    found = static_cast<u32>(other) == x.tag ? k_refuses : static_cast<u32>(other);
+    return true;
+  });
   *heard = static_cast<u32>(found);
   if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x.tag, from);
   return status;
@@ -228,7 +289,7 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, co
 
 // By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
 // another call passes that on. Then headers go to all, for members whose calls wait for these.
-XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
   u32 said = x.tag;
   xio_status_t status = XIO_OK;
   for (u32 round = 0; (u64{1} << round) < t.n_pes && status == XIO_OK; ++round) {
@@ -241,13 +302,13 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, cons
     status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (heard != said && said == x.tag && x.tag != k_refuses && status == XIO_OK)
+    if (heard != said && said == x.tag && !is_refusal(x.tag) && status == XIO_OK)
       refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, heard, from, 0, 0});
     if (heard != said) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
-  if (said == k_refuses) send_headers(thread_group::here(), ctx, t, x);
+  if (is_refusal(said)) send_headers(thread_group::here(), ctx, t, x);
   return said != x.tag ? XIO_ERR_ARG : hdp_flush(ctx);
 }
 
@@ -260,9 +321,10 @@ XIO_DEVICE bool sends_headers(const Group& g, const xio_team_t& t) {
 // Headers alone, behind a sync of the group and a release of those that send.
 template <class Group>
 XIO_DEVICE xio_status_t synchronise(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
-                                    const channel_values& found) {
+                                    const channel_values& found, u64 since) {
   exchange x;
   if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  x.since = since;
   if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
   const xio_status_t sent = send_released_headers(g, ctx, t, x);
   return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
@@ -276,34 +338,44 @@ XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, c
   g.sync();
   if (sends_headers(g, t)) fence<scope::system, order::release>();
   not_before(found.broken);
-  return synchronise(g, ctx, t, tag, found);
+  return synchronise(g, ctx, t, tag, found, 0);
 }
 
-XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) { return ctx.view != nullptr && t.n_pes != 0; }
-// The status of a call where that is false.
+// The number of the world is in the upper half of both numbers.
+XIO_DEVICE bool are_of_one_world(const xio_ctx_t& ctx, const xio_team_t& t) { return (ctx.id ^ t.id) >> 32 == 0; }
+XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) {
+  return ctx.view != nullptr && t.n_pes != 0 && are_of_one_world(ctx, t);
+}
+// The status of a call where that is false. The team's memory may be no memory any more.
 XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& t, op what) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  return refuse(ctx, t, XIO_ERR_STATE, {refusal::empty_team, k_no_pe, tag_of(what), 0, 0, 0, 0});
+  const bool empty = t.n_pes == 0;
+  return refuse(ctx, t, empty ? XIO_ERR_STATE : XIO_ERR_ARG,
+                {empty ? refusal::empty_team : refusal::foreign, k_no_pe, tag_of(what), 0, 0, 0, 0});
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  return is_usable(ctx, t) ? exchange_headers(g, ctx, t, tag_of(op::sync)) : refuse_unusable(ctx, t, op::sync);
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::sync);
+  return settle(g, ctx, t, exchange_headers(g, ctx, t, tag_of(op::sync)));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
   const channel_values found = load_channel(t);
-  // The quiet is the leader's release, too. A failed one does not keep the others waiting.
-  const xio_status_t mine = by_leader(g, [&] {
-                              return posted{0, quiet_ctx<order::release>(ctx, quiet_by_one)};
-                            }).status;
+  // The quiet is the leader's release, too. A failed one does not keep the others waiting. `request` is when it began to
+  // wait.
+  const posted mine = by_leader(g, [&] {
+    const waited done = quiet_ctx<order::release>(ctx, quiet_by_one);
+    return posted{done.since, done.status};
+  });
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
-  const xio_status_t met = synchronise(g, ctx, t, tag_of(op::barrier), found);
+  const xio_status_t met =
+      settle(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));
   // With no other member this is a quiet.
   if (t.n_pes == 1) fence<scope::system, order::seq_cst>();
-  return first_of(mine, met);
+  return first_of(mine.status, met);
 }
 
 }  // namespace xio::dev::teams

@@ -7,6 +7,16 @@
 
 namespace xio::dev::teams {
 
+// Whether loads and stores do not reach a PE's memory, so that all that a team sends there is posted.
+XIO_DEVICE bool is_behind_engine(const peer_view& p) { return is_posted(p.small) || p.direct == nullptr; }
+
+// The queues that carry what a team sends there: the workgroup's own, see queue_to.
+template <class Use>
+XIO_DEVICE void for_queues_to(const peer_view& p, Use&& use) {
+  if (k_has_rdma && p.rdma != nullptr) use(rdma::queue_to(p));
+  if (k_has_sdma && p.sdma != nullptr) use(sdma::queue_to(p));
+}
+
 XIO_DEVICE u64 heap_offset_of(const ctx_view& c, const void* symmetric) {
   return reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(c.world->heap);
 }
@@ -18,23 +28,29 @@ struct outgoing_block {
   u64 bytes;
 };
 
-// Does not wait for the copy; `place` is checked and symmetric, and its PE is no mapped peer.
+// Of what an engine has not taken. The caller has the status, so quiet says nothing of it.
+XIO_DEVICE xio_status_t record_unposted(const ctx_view& c, xio_status_t status, const call& what) {
+  if (status != XIO_OK) record_call(what, c, status);
+  return status;
+}
+
+// Does not wait for the copy; `place` is checked and symmetric, and its PE is behind an engine.
 XIO_OUT_OF_LINE xio_status_t put_by_one(const ctx_view& c, u32 pe, void* place, const void* from, u64 bytes) {
   const route way = choose(c, pe, bytes, true);
   const u64 offset = heap_offset_of(c, place);
   if (is_posted(way)) {
     const call what = call_of(call_kind::put, place, from, bytes, static_cast<int>(pe));
-    return finish(c, engine_put(c, way, pe, offset, from, bytes), {false, what}).status;
+    return record_unposted(c, engine_put(c, way, pe, offset, from, bytes).status, what);
   }
   direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, from, bytes);
   return XIO_OK;
 }
 
-// The same and a word behind it, as one chain on one queue. The block comes first: so it travels in registers.
-XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c, u32 pe, u64* word, u64 value,
-                                             bool blocking) {
+// The same and a word behind it, as one chain on one queue. The block comes first: so it travels in registers. Nothing
+// waits for it: a word that takes the place of this one is sent when its reader has read this one (team_layout.hpp).
+XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c, u32 pe, u64* word, u64 value) {
   const peer_view& peer = c.peers[pe];
-  const route way = b.bytes == 0 ? peer.atomic : choose(c, pe, b.bytes, !blocking);
+  const route way = b.bytes == 0 ? peer.atomic : choose(c, pe, b.bytes, true);
   const u64 offset = heap_offset_of(c, b.place), word_offset = heap_offset_of(c, word);
   if (is_posted(way)) {
     const engine_signal_word s{word_offset, value, XIO_SIGNAL_SET};
@@ -42,14 +58,27 @@ XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c
         b.bytes == 0 ? engine_signal(c, way, pe, s) : engine_put_signal(c, way, pe, {offset, b.from, b.bytes}, s);
     void* first = b.bytes == 0 ? word : b.place;
     const call what = call_of(call_kind::put_signal, first, b.from, b.bytes, static_cast<int>(pe));
-    return finish(c, p, {blocking, what}).status;
+    return record_unposted(c, p.status, what);
   }
   if (b.bytes != 0) direct::move_beside<direct::source::own>(peer.direct + offset, b.from, b.bytes);
   direct::signal<order::release>(reinterpret_cast<u64*>(peer.direct + word_offset), value, XIO_SIGNAL_SET);
   return XIO_OK;
 }
 
-XIO_OUT_OF_LINE xio_status_t fence_by_one(const ctx_view& c) { return fence_all(c); }
-XIO_OUT_OF_LINE xio_status_t quiet_by_one(const ctx_view& c) { return quiet_slow(c); }
+// Whether the engine that carries a block reaches it here.
+XIO_OUT_OF_LINE bool engine_reaches(const ctx_view& c, u32 pe, outgoing_block b) {
+  if (b.bytes == 0) return true;
+  const route way = choose(c, pe, b.bytes, true);
+  if constexpr (k_has_rdma)
+    if (way == route::rdma) {
+      const ring_view& r = rdma::queue_to(c.peers[pe]);
+      return rdma::find_key(*c.world, r.rdma.nic, b.from, b.bytes).status == XIO_OK;
+    }
+  if constexpr (k_has_sdma)
+    if (way == route::sdma) return sdma::reachable(*c.world, b.from, b.bytes);
+  return true;
+}
+
+XIO_OUT_OF_LINE waited quiet_by_one(const ctx_view& c) { return quiet_slow(c); }
 
 }  // namespace xio::dev::teams

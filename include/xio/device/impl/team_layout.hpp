@@ -17,8 +17,13 @@ struct alignas(128) channel_state {
   std::uint64_t failed_epoch;  // of the last that failed,
   std::uint32_t status;        // and how
   std::uint32_t broken;        // a status that stays, or 0
-  std::uint64_t team;          // its number, which a team loses when it is destroyed
+  std::uint64_t team;          // mark_of it, which a team loses when it is destroyed
 };
+
+// The token is random, so that memory which was a team's and has other data is not taken for that team's.
+XIO_TEAM_FUNCTION constexpr std::uint64_t mark_of(std::uint32_t token, std::uint64_t id) {
+  return (std::uint64_t{token} << 32) | (id & 0xffffffff);
+}
 
 // Behind it: words of the rounds by which many members synchronise, of two exchanges that take turns.
 constexpr std::uint32_t k_team_rounds = 32;

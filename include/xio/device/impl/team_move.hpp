@@ -6,6 +6,8 @@
 
 namespace xio::dev::teams {
 
+constexpr u32 k_all_send = u32{1} << 31;
+
 // The part of a collective that moves blocks: block(m) of this PE goes to place(m) at member m.
 struct blocks {
   const unsigned char* src;
@@ -14,7 +16,7 @@ struct blocks {
   u64 dst_step;
   u64 bytes;
   u32 root;  // the only sender, or k_all_send
-  XIO_DEVICE bool sends(u32 member) const { return root == ~u32{0} || root == member; }
+  XIO_DEVICE bool sends(u32 member) const { return root == k_all_send || root == member; }
 };
 XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
   const auto* src = static_cast<const unsigned char*>(a.src);
@@ -22,9 +24,6 @@ XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
 }
 
 // --- Blocks with a word behind them ------------------------------------------------------------------
-
-// Whether engines carry what this PE sends to some PE.
-XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
 
 // Whether loads and stores are the way to every member.
 XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
@@ -34,7 +33,7 @@ XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
 }
 
 // To the members that loads and stores do not reach: block and word are one chain, so no copy is waited for. The
-// sources stay as they are until sources_are_free. By values: what a reference names would not stay in registers.
+// sources stay as they are until settle(). By values: what a reference names would not stay in registers.
 template <class Group, class Block>
 XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, Block block_for) {
   u64* head = message(t, x.epoch, t.my_pe);
@@ -45,7 +44,7 @@ XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exc
     if (direct_place(ctx, head, pe) != nullptr) continue;
     if (!g.leader()) continue;
     const outgoing_block b = block_for(to);
-    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header(), false));
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header()));
   }
   return status;
 }
@@ -54,21 +53,20 @@ XIO_DEVICE xio_status_t send_by_engines(const Group& g, const xio_ctx_t& ctx, co
                                         const Block& block_for) {
   return has_engines(ctx) ? post_blocks(g, ctx, t, x, block_for) : XIO_OK;
 }
+// The words to the members that loads and stores reach.
 template <class Group>
-XIO_DEVICE xio_status_t sources_are_free(const Group& g, const xio_ctx_t& ctx) {
-  if (!has_engines(ctx)) return XIO_OK;
-  return by_leader(g, [&] { return posted{0, quiet_by_one(ctx_of(ctx))}; }).status;
-}
-
-// The words to the members that loads and stores reach, behind all that the group has stored.
-template <class Group>
-XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+XIO_DEVICE void store_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
   u64* head = message(t, x.epoch, t.my_pe);
-  g.sync();
-  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     if (unsigned char* there = direct_place(ctx, head, pe_of(t, other(t, k))))
       store<scope::system, direct::k_flag_store>(reinterpret_cast<u64*>(there), x.header());
+}
+// The same behind all that the group has stored.
+template <class Group>
+XIO_DEVICE void send_direct_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+  g.sync();
+  if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
+  store_direct_headers(g, ctx, t, x);
 }
 
 // block_for(member) to every other member, and the word of the exchange behind it.
@@ -90,35 +88,32 @@ XIO_DEVICE xio_status_t send_blocks(const Group& g, const xio_ctx_t& ctx, const 
 // --- Large blocks ------------------------------------------------------------------------------------
 
 // This PE's block for itself: nothing for broadcasts, nor where it lies in its place already.
-struct own_block {
-  unsigned char* to;
-  const unsigned char* from;
-  u64 bytes;
-};
 XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
   const own_block own{b.dst + t.my_pe * b.dst_step, b.src + t.my_pe * b.src_step, b.bytes};
-  return b.root != ~u32{0} || own.to == own.from ? own_block{own.to, own.from, 0} : own;
+  return b.root != k_all_send || own.to == own.from ? own_block{own.to, own.from, 0} : own;
 }
 
 // Above it the own block goes together with the first one for another member: both take long. A shorter one is
 // copied while the words are on their way.
 constexpr u64 k_goes_together = 64 << 10;
 
-// Stores the blocks of the members that loads and stores reach. Returns what is left of the own block.
-template <class Group>
-XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
-  own_block own = own_of(t, b);
-  unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
+// Stores the blocks of the members that loads and stores reach, at place_at(member) there. Returns what is left of the
+// own block.
+template <class Group, class Place>
+XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b,
+                                  own_block own, const Place& place_at) {
   if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
     const u32 first = own.bytes > k_goes_together ? 1 : 0;
-    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
-                    [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
+    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first, [&](u32 p) {
+      const u32 to = other(t, p < first ? 0 : p - first);
+      return p < first ? own.to : direct_place(ctx, place_at(to), pe_of(t, to));
+    });
     if (first != 0) own.bytes = 0;
     return own;
   }
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k);
-    unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
+    unsigned char* there = direct_place(ctx, place_at(to), pe_of(t, to));
     if (there == nullptr) continue;
     const unsigned char* from = b.src + to * b.src_step;
     if (own.bytes > k_goes_together) {
@@ -131,36 +126,118 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   return own;
 }
 
-template <class Group>
-XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
-                                   const blocks& b) {
+// The blocks to place_at(member), and words behind them. `own` is what this PE has for itself.
+template <class Group, class Place>
+XIO_DEVICE xio_status_t exchange_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                        const blocks& b, own_block own, const Place& place_at) {
   const bool sends = b.sends(t.my_pe);
-  unsigned char* mine = b.dst + t.my_pe * b.dst_step;
   xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{mine, b.src + to * b.src_step, sends ? b.bytes : 0};
+    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
   });
-  own_block own{};
-  if (sends) own = store_direct(g, ctx, t, b);
+  if (sends) own = store_direct(g, ctx, t, b, own, place_at);
   send_direct_headers(g, ctx, t, x);
   if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
-  status = first_of(status, wait_headers(g, ctx, t, x));
-  return first_of(status, sources_are_free(g, ctx));
+  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+}
+
+// --- By the areas ------------------------------------------------------------------------------------
+
+// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
+struct parts {
+  unsigned char* area;
+  u64 bytes;  // of one part
+
+  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
+  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
+    return area + (writer < reader ? writer : writer - 1) * bytes;
+  }
+};
+XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
+  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
+  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
+}
+
+// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is what
+// that costs.
+constexpr u64 k_most_staged = 16 << 10;
+
+// Takes `bytes` of each block out of this PE's area, and as many of the own block from where it is.
+template <class Group>
+XIO_DEVICE void take_parts(const Group& g, const xio_team_t& t, const parts& in, const blocks& b, u64 bytes) {
+  const own_block own = own_of(t, b);
+  bool has_own = own.bytes != 0;
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 from = other(t, k);
+    unsigned char* to = b.dst + from * b.dst_step;
+    if (!b.sends(from)) continue;
+    if (has_own) direct::copy_two(g, to, in.of(from, t.my_pe), own.to, own.from, bytes);
+    if (!has_own) direct::copy(g, to, in.of(from, t.my_pe), bytes);
+    has_own = false;
+  }
+  if (has_own) direct::copy(g, own.to, own.from, bytes);
+  g.sync();
+}
+
+// All of it by the area, in one exchange.
+template <class Group>
+XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                   const blocks& b) {
+  const parts areas = parts_of(t, x.epoch);
+  const u32 me = t.my_pe;
+  const xio_status_t status = exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
+  if (status == XIO_OK) take_parts(g, t, areas, b, b.bytes);
+  return status;
+}
+
+// Sends headers, and by the area the first bytes of each block while these are on their way.
+template <class Group>
+XIO_DEVICE xio_status_t agree_and_stage(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                        const parts& areas, const blocks& b) {
+  const u32 me = t.my_pe;
+  const bool sends = b.sends(me);
+  const auto place_at = [=](u32 to) { return areas.of(me, to); };
+  store_direct_headers(g, ctx, t, x);
+  const xio_status_t sent = send_by_engines(g, ctx, t, x, [=](u32 to) {
+    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
+  });
+  if (sends) store_direct(g, ctx, t, b, own_block{}, place_at);
+  return end(g, t, x, first_of(sent, hear_headers(g, ctx, t, x)));
+}
+
+// What is larger goes straight to its place when all members are known to be in this call. Where the tag does not have
+// all of the size, and the blocks take much longer than an exchange, nothing goes by the area.
+template <class Group>
+XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                   const blocks& b) {
+  const parts areas = parts_of(t, x.epoch);
+  blocks first = b, rest = b;
+  first.bytes = (x.tag & k_tag_folded) != 0 ? 0 : k_most_staged < areas.bytes ? k_most_staged : areas.bytes;
+  rest.src += first.bytes, rest.dst += first.bytes, rest.bytes -= first.bytes;
+  xio_status_t status = first.bytes == 0 ? agree(g, ctx, t, x, b.bytes) : agree_and_stage(g, ctx, t, x, areas, first);
+  if (status != XIO_OK) return status;
+  go_on(g, t, &x);
+  unsigned char* mine = rest.dst + t.my_pe * b.dst_step;
+  const own_block own = b.sends(t.my_pe) ? own_of(t, rest) : own_block{};
+  status = exchange_blocks(g, ctx, t, x, rest, own, [=](u32) { return mine; });
+  if (status == XIO_OK && first.bytes != 0) take_parts(g, t, areas, first, first.bytes);
+  return status;
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
 
 template <class Group>
-XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
   const u32 words = static_cast<u32>((b.bytes + 3) / 4), n = static_cast<u32>(b.bytes);
   const xio_status_t sent = send_packets(
       g, ctx, t, x, [&](u32) { return b.sends(t.my_pe) ? words : 0; },
       [&](u32 to, u32 w) { return rdma::source_word(b.src + to * b.src_step, w * 4, n); });
-  if (const own_block own = own_of(t, b); own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  const own_block own = own_of(t, b);
+  if (t.n_pes == 1 && own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
-      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
-  return first_of(sent, taken);
+      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); }, own);
+  return end(g, t, x, first_of(sent, taken));
 }
 
 XIO_DEVICE bool is_symmetric(const xio_ctx_t& ctx, const void* p, u64 bytes) {
@@ -173,53 +250,76 @@ XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) 
   return x < y + b_bytes && y < x + a_bytes;
 }
 
+// Whether the engines that carry this PE's blocks reach them.
+template <class Block>
+XIO_DEVICE bool engines_reach(const xio_ctx_t& ctx, const xio_team_t& t, const Block& block_for) {
+  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k), pe = pe_of(t, to);
+    if (is_behind_engine(ctx_of(ctx).peers[pe]) && !engine_reaches(ctx_of(ctx), pe, block_for(to))) return false;
+  }
+  return true;
+}
+
 // A root's own destination stays as it is, and the others' sources are not read. The block of an fcollect may lie in
 // its place already.
 XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
-  const bool rooted = b.root != ~u32{0};
+  const bool rooted = b.root != k_all_send;
   if (rooted && b.root >= t.n_pes) return {refusal::no_such_root, b.root};
-  if (b.bytes != 0 && (b.dst == nullptr || b.src == nullptr)) return {refusal::null_pointer};
+  if (b.bytes == 0) return {};
+  if (b.dst == nullptr || b.src == nullptr) return {refusal::null_pointer};
+  // More than the heap has; and of less no product overflows.
+  if (b.bytes > ctx.arena_bytes) return {refusal::not_symmetric, 0, b.bytes};
   const u64 out = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
   if (!is_symmetric(ctx, b.dst, out)) return {refusal::not_symmetric, 0, out};
   const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
+  // Packets are sent out of the team's memory.
+  if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
+      !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes}; }))
+    return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
   return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
 }
 
 template <class Group>
-XIO_SLOW_PATH xio_status_t move_refused(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, u32 tag, objection why) {
-  const xio_status_t sent = send_headers(g, ctx, t, x);
-  wait_headers(g, ctx, t, x);
-  return end(g, t, x, first_of(sent, refuse_own(g, ctx, t, tag, why)));
+XIO_SLOW_PATH xio_status_t exchange_refusal(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, stated_call own) {
+  const xio_status_t sent = send_headers(g, ctx, t, x), heard = hear_headers(g, ctx, t, x);
+  const xio_status_t mine = refuse_own(g, ctx, t, own.tag, own.why);
+  return end(g, t, x, first_of(sent, was_heard(heard) ? mine : heard));
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                      const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
   const channel_values found = load_channel(t);
-  const objection why = objection_to(ctx, t, b);
+  const stated_call own{tag, objection_to(ctx, t, b)};
   exchange x;
   g.sync();
-  if (!enter(g, t, why.is_none() ? tag : k_refuses, found, &x)) return refuse_channel(ctx, t, tag);
-  if (!why.is_none()) return move_refused(g, ctx, t, x, tag, why);
-  return end(g, t, x, b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b));
+  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(ctx, t, tag);
+  if (!own.is_good()) return exchange_refusal(g, ctx, t, x, own);
+  if (b.bytes <= t.packet_bytes) return move_small(g, ctx, t, x, b);
+  const bool fits = b.bytes <= k_most_staged && b.bytes <= team_part_bytes(t.n_pes, t.area_bytes);
+  return fits ? move_parts(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
+}
+template <class Group>
+XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
+  return settle(g, ctx, t, exchange_move(g, ctx, t, tag, b));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoall);
-  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, ~u32{0}));
+  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::fcollect);
-  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, ~u32{0}));
+  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::broadcast);
-  // ~0 stands for all.
-  const u32 from = root < 0 ? t.n_pes : static_cast<u32>(root);
+  const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
   return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, 0, 0, from));
 }
 

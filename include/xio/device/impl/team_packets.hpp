@@ -36,7 +36,7 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
     g.sync();
     if (!g.leader()) continue;
     const outgoing_block b{mine + 1, out + 1, u64{words} * 8};
-    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header(), true));
+    status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header()));
   }
   return status;
 }
@@ -50,50 +50,101 @@ struct word_row {
 };
 
 // Waits for words of member `from`.
-XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from,
+XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 from,
                                    const word_row& row, u32 (&values)[k_taken_together]) {
   const u64* in = message(t, x.epoch, from);
   const u32 flag = x.flag();
   u64 head = 0;
-  const xio_status_t status = poll_then<2>(
-      ctx,
-      [&] {
-        u64 data[k_taken_together];
-        head = load<scope::system, direct::k_watch_load>(in);
-        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
-            load<scope::system, direct::k_watch_load>(in + row.first + (k < row.count ? k : 0) * row.step);
-        bool all = static_cast<u32>(head >> 32) == flag;
-        if (all && static_cast<u32>(head) != x.tag) return true;
-        XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
-          values[k] = static_cast<u32>(data[k]);
-          all = all && static_cast<u32>(data[k] >> 32) == flag;
-        }
-        return all;
-      },
-      [] { return XIO_OK; });
+  const xio_status_t status = poll_members<2>(ctx, t, x, [&] {
+    u64 data[k_taken_together];
+    head = load<scope::system, direct::k_watch_load>(in);
+    XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
+        load<scope::system, direct::k_watch_load>(in + row.first + (k < row.count ? k : 0) * row.step);
+    bool all = static_cast<u32>(head >> 32) == flag;
+    if (all && static_cast<u32>(head) != x.tag) return true;
+    XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) {
+      values[k] = static_cast<u32>(data[k]);
+      all = all && static_cast<u32>(data[k] >> 32) == flag;
+    }
+    return all;
+  });
   return said_of(ctx, t, x, from, head, status);
 }
 
-// Takes what they sent: take(member, w, value) for each word.
-template <class Group, class Count, class Take>
-XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
-                                     Count&& words_from, Take&& take) {
+// Waits for all headers, a few at a time.
+XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
   xio_status_t status = XIO_OK;
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+  XIO_ROLLED for (u32 base = 0; base + 1 < t.n_pes && was_heard(status); base += k_taken_together) {
+    const auto member = [&](u32 i) { return other(t, base + i + 1 < t.n_pes ? base + i : base); };
+    const u64* at[k_taken_together];
+    u64 heads[k_taken_together];
+    XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) at[i] = message(t, x.epoch, member(i));
+    const xio_status_t one = poll_members<2>(ctx, t, x, [&] {
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] =
+          load<scope::system, direct::k_watch_load>(at[i]);
+      bool all = true;
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) all = all && static_cast<u32>(heads[i] >> 32) == x.flag();
+      return all;
+    });
+    XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) {
+      const bool has_come = static_cast<u32>(heads[i] >> 32) == x.flag();
+      if (has_come == (one == XIO_OK)) status = first_of(status, said_of(ctx, t, x, member(i), heads[i], one));
+    }
+    status = first_of(status, one);
+  }
+  return status;
+}
+
+// What a member has for itself of what goes as packets: its words are taken as the others' are.
+struct own_block {
+  unsigned char* to;
+  const unsigned char* from;
+  u64 bytes;
+};
+
+// Takes what they sent: take(member, w, value) for each word; and `own`, of as many words. Nothing is taken before all
+// members are known to be in one call.
+template <class Group, class Count, class Take>
+XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                                     Count&& words_from, Take&& take, const own_block& own = {}) {
+  // Of two members, those who take words of the other look at its header by that.
+  xio_status_t status = t.n_pes > 2 ? hear_all(ctx, t, x) : XIO_OK;
+  if (status != XIO_OK) return status;
+  const u32 own_bytes = static_cast<u32>(own.bytes);
+  for (u32 k = 0; k + 1 < t.n_pes && was_heard(status); ++k) {
     const u32 from = other(t, k), words = words_from(from);
-    // Word 0 is the header, which every thread that takes any sees anyway.
-    if (words == 0 && g.leader()) status = first_of(status, wait_header(ctx, t, x, from));
-    for (u32 w = g.rank(); w < words; w += k_taken_together * g.count()) {
+    if (words == 0 && t.n_pes == 2 && g.leader()) status = wait_header(ctx, t, x, from);
+    for (u32 w = g.rank(); w < words && was_heard(status); w += k_taken_together * g.count()) {
       const u32 left = (words - w + g.count() - 1) / g.count();
       const u32 count = left < k_taken_together ? left : k_taken_together;
-      u32 values[k_taken_together];
+      const bool with_own = k == 0 && own_bytes != 0;
+      u32 values[k_taken_together], mine[k_taken_together];
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) mine[i] =
+          with_own && i < count ? rdma::source_word(own.from, (w + i * g.count()) * 4, own_bytes) : 0;
       const xio_status_t one = wait_words(ctx, t, x, from, {w + 1, g.count(), count}, values);
       status = first_of(status, one);
-      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (one == XIO_OK && i < count)
-          take(from, w + i * g.count(), values[i]);
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (status == XIO_OK && i < count) {
+        take(from, w + i * g.count(), values[i]);
+        if (with_own) store_part(own.to, u64{w + i * g.count()} * 4, own_bytes, mine[i]);
+      }
     }
   }
   return status;
+}
+
+// The first exchange of a call that then writes to members' memory: headers, and the size where the tag does not have
+// all of it. XIO_OK: all members are in one call.
+template <class Group>
+XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u64 bytes) {
+  const u32 words = (x.tag & k_tag_folded) != 0 ? 2 : 0;
+  const auto count = [=](u32) { return words; };
+  const auto part = [=](u32 w) { return static_cast<u32>(bytes >> (32 * w)); };
+  const xio_status_t sent = send_packets(g, ctx, t, x, count, [=](u32, u32 w) { return part(w); });
+  xio_status_t same = XIO_OK;
+  const xio_status_t taken = take_packets(g, ctx, t, x, count, [&](u32 from, u32 w, u32 value) {
+    if (value != part(w)) same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
+  });
+  return end(g, t, x, first_of(first_of(sent, taken), same));
 }
 
 }  // namespace xio::dev::teams

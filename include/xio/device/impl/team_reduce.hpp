@@ -33,7 +33,8 @@ struct reduce_job {
 };
 template <class T>
 XIO_DEVICE reduce_job job_of(const xio_team_t& t, T* dst, const T* src, u64 count, bool scatter) {
-  const u64 bytes = count * sizeof(T);
+  // A count whose bytes are no number is refused as more than the heap has.
+  const u64 bytes = count > ~u64{0} / sizeof(T) ? ~u64{0} : count * sizeof(T);
   return {reinterpret_cast<unsigned char*>(dst), reinterpret_cast<const unsigned char*>(src), bytes, t.n_pes, scatter};
 }
 
@@ -51,7 +52,7 @@ union reduce_unit {
 // A vector that fits packets: everybody sends all of it to everybody, and sums in the members' order, so that every
 // member has the same result.
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                      const reduce_job& job) {
   using unit = reduce_unit<T>;
   const unsigned char* src = job.src;
@@ -63,11 +64,11 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
   g.sync();  // in place: all of it was sent
   // As many units as have the words that are taken together.
   constexpr u32 together = k_taken_together / unit::k_words;
-  for (u32 i = g.rank(); i < units; i += together * g.count()) {
+  for (u32 i = g.rank(); i < units && was_heard(status); i += together * g.count()) {
     const u32 left = (units - i + g.count() - 1) / g.count(), here = left < together ? left : together;
     unit sum[together], part[together];
     xio_status_t one = XIO_OK;
-    XIO_ROLLED for (u32 m = 0; m < t.n_pes; ++m) {
+    XIO_ROLLED for (u32 m = 0; m < t.n_pes && was_heard(one); ++m) {
       XIO_UNROLL for (u32 k = 0; k < unit::k_words && m != t.my_pe; ++k) {
         u32 values[k_taken_together];
         const word_row row{i * unit::k_words + k + 1, g.count() * unit::k_words, here};
@@ -90,34 +91,12 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Areas -------------------------------------------------------------------------------------------
 
-// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
-struct parts {
-  unsigned char* area;
-  u64 bytes;  // of one part
-
-  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
-  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
-    return area + (writer < reader ? writer : writer - 1) * bytes;
-  }
-};
-XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
-  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
-}
-
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, unsigned char* to,
                               const unsigned char* own, u64 bytes) {
   const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : in.of(m, t.my_pe); };
   const auto result = [&](u32) { return to; };
   combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, source, result), bytes);
-}
-
-// Behind what the group has combined: all of it is there for each of its threads, and engines have read the sources.
-template <class Group>
-XIO_DEVICE xio_status_t leave(const Group& g, const xio_ctx_t& ctx) {
-  g.sync();
-  return sources_are_free(g, ctx);
 }
 
 // Everything fits the areas.
@@ -134,9 +113,10 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
-  if (job.dst == job.src) status = first_of(status, sources_are_free(g, ctx));
+  if (job.dst == job.src && status == XIO_OK) status = settle(g, ctx, t, status);
   if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
-  return first_of(status, leave(g, ctx));
+  g.sync();
+  return status;
 }
 
 // --- Reading -----------------------------------------------------------------------------------------
@@ -156,22 +136,50 @@ XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_te
                                        to - from);
 }
 
+// exchange_headers for tags that do not have all of the size.
+template <class Group>
+XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, u64 bytes) {
+  exchange x;
+  channel_values found = load_channel(t);
+  g.sync();
+  fence<scope::system, order::release>();
+  not_before(found.broken);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  const xio_status_t status = agree(g, ctx, t, x, bytes);
+  fence<scope::system, order::acquire>();
+  return first_of(status, hdp_flush(ctx));
+}
+
 // The second exchange is behind the stores, and then nobody's source is read any more. Members that have nothing to
 // combine, or refuse, exchange once. A loop, since the exchange is 3,000 instructions on gfx90a.
 template <xio_reduction Op, class T, class Group>
 XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job,
                                           objection why) {
-  const bool refuses = !why.is_none();
-  bool combines = !refuses && job.bytes != 0;
-  XIO_ROLLED for (;; combines = false) {
-    const xio_status_t status = exchange_headers(g, ctx, t, refuses ? k_refuses : tag);
-    if (refuses) return first_of(status, refuse_own(g, ctx, t, tag, why));
+  const stated_call own{tag, why};
+  bool combines = own.is_good() && job.bytes != 0;
+  bool compares = combines && (tag & k_tag_folded) != 0;
+  XIO_ROLLED for (;; combines = compares = false) {
+    const xio_status_t status = compares ? exchange_sizes(g, ctx, t, tag, job.bytes)
+                                         : exchange_headers(g, ctx, t, own.stated());
+    if (!own.is_good()) {
+      const xio_status_t mine = refuse_own(g, ctx, t, tag, why);
+      return was_heard(status) ? mine : status;
+    }
     if (status != XIO_OK || !combines) return status;
     combine_share<Op, T>(g, ctx, t, job);
   }
 }
 
 // --- Rounds ------------------------------------------------------------------------------------------
+
+// What was put before is there before what is posted next: that needs a wait where they go by different queues.
+XIO_SLOW_PATH xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
+  waited all{0, XIO_OK};
+  for_member_queues(c, t, [&](const peer_view& p, const ring_view& r) {
+    if (p.small != p.bulk || p.small != p.atomic) quiet_next(r, *c.world, &all);
+  });
+  return all.status;
+}
 
 // Sends what round r has for the others: piece r of each one's share, and behind it the word of the round, which also
 // says that the results of round r - 2 are there.
@@ -180,7 +188,7 @@ XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const x
                                    const reduce_job& job) {
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
-  xio_status_t status = by_leader(g, [&] { return posted{0, fence_by_one(ctx_of(ctx))}; }).status;
+  xio_status_t status = by_leader(g, [&] { return posted{0, fence_members(ctx_of(ctx), t)}; }).status;
   return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
                     return outgoing_block{areas.of(me, to), job.block(to) + job.at(areas.bytes, r, to),
                                           job.size(areas.bytes, r, to)};
@@ -225,10 +233,12 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
-    if (r == rounds) return first_of(mine, leave(g, ctx));
+    if (r == rounds) break;
     const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
-    if (status != XIO_OK) return first_of(status, leave(g, ctx));
+    if (status != XIO_OK) return status;
   }
+  g.sync();
+  return mine;
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -246,6 +256,7 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
 XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   const u64 in = job.scatter ? job.bytes * t.n_pes : job.bytes;
   if (job.dst == nullptr || job.src == nullptr) return {refusal::null_pointer};
+  if (job.bytes > ctx.arena_bytes) return {refusal::not_symmetric, 0, job.bytes};
   if (overlap(job.dst, job.src, job.bytes, in) && (job.scatter || job.dst != job.src)) return {refusal::overlap};
   if (!job.scatter && job.bytes <= t.packet_bytes) return {};
   const bool reached = is_symmetric(ctx, job.dst, job.bytes) && is_symmetric(ctx, job.src, in);
@@ -264,12 +275,10 @@ XIO_DEVICE constexpr u32 kind_of() {
 }
 
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
-  static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
-  static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+XIO_DEVICE xio_status_t exchange_reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
+                                        const reduce_job& job) {
   // Loaded first: it comes while the arguments are looked at.
-  const channel_values found = load_channel(t);
+  channel_values found = load_channel(t);
   const u64 part = team_part_bytes(t.n_pes, t.area_bytes);
   // Members whose ways to each other differ are in different calls.
   const bool reads = job.bytes > part && all_are_direct(ctx, t);
@@ -278,8 +287,21 @@ XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_t
   const objection why = job.bytes == 0 ? objection{} : objection_to(ctx, t, job);
   if (!why.is_none() || job.bytes == 0 || reads) return reduce_reading<Op, T>(g, ctx, t, tag, job, why);
   if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, found, job);
+  if ((tag & k_tag_folded) != 0) {
+    const xio_status_t status = exchange_sizes(g, ctx, t, tag, job.bytes);
+    if (status != XIO_OK) return status;
+    found = load_channel(t);
+  }
   if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
   return reduce_rounds<Op, T>(g, ctx, t, tag, job);
+}
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
+  static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
+  static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+  return settle(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
 }
 
 }  // namespace xio::dev::teams

@@ -50,6 +50,14 @@ struct objection {
   XIO_DEVICE bool is_none() const { return why == refusal::none; }
 };
 
+// A call as this member states it, and its tag.
+struct stated_call {
+  u32 tag;
+  objection why;
+  XIO_DEVICE bool is_good() const { return why.is_none(); }
+  XIO_DEVICE u32 stated() const { return is_good() ? tag : tag_of(why.why, why.number); }
+};
+
 // Records it, and hands the status back. The caller has the status, so quiet says nothing of it.
 XIO_DEVICE xio_status_t refuse(const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status, const refused_call& r) {
   record_refusal(r, ctx_of(ctx), status, team_word(t));

@@ -6,8 +6,8 @@
 
 namespace xio::dev::teams {
 
-// Two numbers that each member publishes to each other one in an exchange: they lie in its message until the next but
-// one.
+// Two numbers that each member publishes to each other one in an exchange. They lie in its message until the next call:
+// the exchange after the next one writes a header alone there.
 struct extent {
   u64 place, bytes;
 };
@@ -24,46 +24,37 @@ XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
   return extent{number_from(words), number_from(words + 2)};
 }
 
-// A member's own call as it states it: which one it is, and its objection to it.
-struct stated_call {
-  u32 tag;
-  objection why;
-};
-
 // extent_for(to) to every member, if the caller's own arguments are good; else all return XIO_ERR_ARG.
 template <class Group, class Extent>
 XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& own,
                                     exchange* x, Extent&& extent_for) {
-  const bool good = own.why.is_none();
-  if (!begin(g, t, good ? own.tag : k_refuses, x)) return refuse_channel(ctx, t, own.tag);
+  if (!begin(g, t, own.stated(), x)) return refuse_channel(ctx, t, own.tag);
+  if (!own.is_good()) return exchange_refusal(g, ctx, t, *x, own);
   const xio_status_t sent = send_packets(
-      g, ctx, t, *x, [&](u32) { return good ? k_extent_words : 0; },
+      g, ctx, t, *x, [](u32) { return k_extent_words; },
       [&](u32 to, u32 w) {
         const extent mine = extent_for(to);
         return static_cast<u32>((w < 2 ? mine.place : mine.bytes) >> (32 * (w & 1)));
       });
   const xio_status_t taken = take_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; }, [](u32, u32, u32) {});
-  return end(g, t, *x, first_of(first_of(sent, taken), good ? XIO_OK : refuse_own(g, ctx, t, own.tag, own.why)));
+  return end(g, t, *x, first_of(sent, taken));
 }
 
-// The blocks themselves. A member whose own numbers and another's do not agree objects: all learn of it.
+// The blocks themselves, after exchange x of the same call. A member whose own numbers and another's do not agree
+// objects, and all learn of it before blocks are sent.
 template <class Group, class Block>
 XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& said,
-                                    const Block& block_for, const own_block& own) {
-  const bool good = said.why.is_none();
-  exchange x;
-  if (!begin(g, t, good ? said.tag : k_refuses, &x)) return refuse_channel(ctx, t, said.tag);
-  xio_status_t status = XIO_OK;
-  if (good) {
-    status = send_blocks(g, ctx, t, x, block_for);
-    if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
-  } else {
-    status = send_headers(g, ctx, t, x);
-  }
-  status = first_of(status, wait_headers(g, ctx, t, x));
-  status = end(g, t, x, first_of(status, good ? XIO_OK : refuse_own(g, ctx, t, said.tag, said.why)));
-  return first_of(status, sources_are_free(g, ctx));
+                                    exchange x, const Block& block_for, const own_block& own) {
+  go_on(g, t, &x);
+  x.tag = said.stated();
+  if (!said.is_good()) return exchange_refusal(g, ctx, t, x, said);
+  xio_status_t status = agree(g, ctx, t, x, 0);
+  if (status != XIO_OK) return status;
+  go_on(g, t, &x);
+  status = send_blocks(g, ctx, t, x, block_for);
+  if (own.bytes != 0 && own.to != own.from) direct::copy(g, own.to, own.from, own.bytes);
+  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
 }
 
 // Places and counts by member, in units of so many bytes.
@@ -101,24 +92,31 @@ struct varied_blocks {
     return false;
   }
 
-  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, u32 n, u32 me) const {
+  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t) const {
+    const u32 n = t.n_pes, me = t.my_pe;
     if (dst_offsets == nullptr || dst_counts == nullptr || src_offsets == nullptr || src_counts == nullptr)
       return {refusal::null_pointer};
     for (u32 m = 0; m < n; ++m) {
       if ((dst_counts[m] != 0 && dst == nullptr) || (src_counts[m] != 0 && src == nullptr))
         return {refusal::null_pointer};
+      // More than the heap has; and of less no product overflows.
+      const u64 most = ctx.arena_bytes;
+      if (dst_counts[m] > most || src_counts[m] > most || (dst_counts[m] != 0 && dst_offsets[m] > most))
+        return {refusal::not_symmetric, 0, dst_counts[m] > most ? dst_counts[m] : src_counts[m]};
       if (!is_symmetric(ctx, dst + dst_offset(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
+    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, from(to), src_bytes(to)}; }))
+      return {refusal::unreachable};
     return overlaps(n, me) ? objection{refusal::overlap} : objection{};
   }
 };
 
 template <class Group>
-XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
+XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
+                                        const varied_blocks& b) {
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
-  const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t.n_pes, me)}, &x, [&](u32 to) {
+  const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t)}, &x, [&](u32 to) {
     return extent{b.dst_offset(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
@@ -129,7 +127,7 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
   }
   const own_block own{b.dst + b.dst_offset(me), b.from(me), b.src_bytes(me)};
   return send_varied(
-      g, ctx, t, {tag, why},
+      g, ctx, t, {tag, why}, x,
       [=](u32 to) {
         return outgoing_block{b.dst + extent_by(t, x, to).place, b.from(to), b.src_bytes(to)};
       },
@@ -137,13 +135,19 @@ XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xi
 }
 
 template <class Group>
-XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
+XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
+  return settle(g, ctx, t, exchange_varied(g, ctx, t, b));
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   const u32 tag = tag_of(op::collect);
   exchange x;
-  const bool null = a.dst == nullptr || (a.src == nullptr && a.bytes != 0);
-  const objection none_given = null ? objection{refusal::null_pointer} : objection{};
-  const xio_status_t status = publish_all(g, ctx, t, {tag, none_given}, &x, [&](u32) { return extent{0, a.bytes}; });
+  objection why;
+  if (a.src == nullptr && a.bytes != 0) why = {refusal::null_pointer};
+  if (a.bytes > ctx.arena_bytes) why = {refusal::not_symmetric, 0, a.bytes};
+  const xio_status_t status = publish_all(g, ctx, t, {tag, why}, &x, [&](u32) { return extent{0, a.bytes}; });
   if (status != XIO_OK) return status;
   u64 before = 0, all = 0;
   for (u32 m = 0; m < t.n_pes; ++m) {
@@ -152,15 +156,23 @@ XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_
   }
   auto* to = static_cast<unsigned char*>(a.dst) + before;
   const own_block own{to, static_cast<const unsigned char*>(a.src), a.bytes};
-  objection why;
   if (!is_symmetric(ctx, a.dst, all)) why = {refusal::not_symmetric, 0, all};
+  if (a.dst == nullptr && all != 0) why = {refusal::null_pointer};
+  if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32) { return outgoing_block{nullptr, a.src, a.bytes}; }))
+    why = {refusal::unreachable};
   if (overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
   return send_varied(
-      g, ctx, t, {tag, why},
+      g, ctx, t, {tag, why}, x,
       [=](u32) {
         return outgoing_block{own.to, own.from, own.bytes};
       },
       own);
+}
+
+template <class Group>
+XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
+  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
+  return settle(g, ctx, t, exchange_collect(g, ctx, t, a));
 }
 
 }  // namespace xio::dev::teams

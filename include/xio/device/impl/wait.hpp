@@ -16,22 +16,20 @@ XIO_DEVICE void watched() {
   if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
 }
 
-// Which queues a polling loop looks at.
-enum class poll_also { nothing, own_queues };
-
-// Polls until done() or the deadline; `c` is a ctx or its view. A flag that is on its way comes within the first few
+// Polls until done() or the deadline; `c` is a ctx or its view, and `since` as for deadline::in. A flag that is on its way comes within the first few
 // looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
-// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms the
-// queues of the ctx are drained: the word may wait for an op that has failed, and then the failure is the result.
+// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms
+// drain(c) drains queues, unless it is no_queues: the word may wait for an op that has failed, and then the failure is
+// the result.
 // then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
 // one it was; late() makes it where the deadline has passed, and no queue has failed.
 constexpr u64 k_drain_ms = 2;
 struct no_record {
   XIO_DEVICE xio_status_t operator()() const { return XIO_ERR_TIMEOUT; }
 };
-template <u32 InLine = k_polls_in_line, poll_also Also = poll_also::own_queues, class Ctx, class Done, class Then,
-          class Late = no_record>
-XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then, Late&& late = {}) {
+template <u32 InLine, class Ctx, class Drain, class Done, class Then, class Late>
+XIO_DEVICE xio_status_t poll_since(const Ctx& c, u64* since, const Drain& drain, Done&& done, Then&& then,
+                                   Late&& late) {
   constexpr u32 polls = 32;
   if constexpr (InLine != 0) {
     XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return then();
@@ -47,28 +45,41 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then, Late&&
       if (done()) return then();
       pause();
     }
-    if (round == 0) end = deadline::in(world_of(c));
+    if (round == 0) end = deadline::in(world_of(c), since);
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     const bool over = round % 2 == 1 && !end.wait_more();
-    if constexpr (Also == poll_also::own_queues) {
+    if constexpr (!std::is_same_v<Drain, no_queues>) {
       const u64 now = wall_clock();
       if (round == 0) drained = now;
       if (over || now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
         drained = now;
-        if (const xio_status_t failure = drain_own(whole_ctx(c)); failure != XIO_OK) return done() ? then() : failure;
+        if (const xio_status_t failure = drain(c); failure != XIO_OK) return done() ? then() : failure;
       }
     }
     if (over) return late();
   }
 }
 
+// The only wait of its call.
+template <u32 InLine = k_polls_in_line, class Ctx, class Done, class Then, class Late = no_record>
+XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then, Late&& late = {}) {
+  u64 since = 0;
+  return poll_since<InLine>(c, &since, own_queues{}, done, then, late);
+}
+
 // The same, and then what its writer did before the flag.
-template <poll_also Also = poll_also::own_queues, class Ctx, class Done>
-XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
-  return poll_then<k_polls_in_line, Also>(c, done, [] {
+template <class Drain, class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_flag_since(const Ctx& c, u64* since, const Drain& drain, Done&& done) {
+  const auto then = [] {
     watched();
     return XIO_OK;
-  });
+  };
+  return poll_since<k_polls_in_line>(c, since, drain, done, then, no_record{});
+}
+template <class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
+  u64 since = 0;
+  return poll_flag_since(c, &since, own_queues{}, done);
 }
 
 // And the data that came with it.

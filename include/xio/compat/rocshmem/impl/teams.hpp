@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <random>
 #include <vector>
 
 #include "xio/compat/rocshmem/impl/failure.hpp"
@@ -186,9 +187,12 @@ inline void make_team(team_table& t, std::uint32_t at, const std::vector<int>& p
   r.team.packet_bytes = xio::dev::team_packet_bytes(pes.size(), t.packets);
   r.team.area_bytes = t.area_bytes;
   must(hipMemset(r.team.work, 0, t.part_bytes), call);
-  r.team.id = at;  // by which kernels know it, and sentences
-  must(hipMemcpy(static_cast<unsigned char*>(r.team.work) + offsetof(xio::dev::channel_state, team), &r.team.id,
-                 sizeof r.team.id, hipMemcpyHostToDevice),
+  // The world's number above that of the team, by which sentences name it.
+  r.team.id = t.all[k_team_world].team.id >> 32 << 32 | at;
+  r.team.token = std::random_device{}();
+  const std::uint64_t mark = xio::dev::mark_of(r.team.token, r.team.id);
+  must(hipMemcpy(static_cast<unsigned char*>(r.team.work) + offsetof(xio::dev::channel_state, team), &mark, sizeof mark,
+                 hipMemcpyHostToDevice),
        call);
   publish(t, at);
 }
