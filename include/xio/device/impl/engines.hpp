@@ -56,6 +56,7 @@ XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) 
     reap_ring(*r);
   const xio_status_t status = drive ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
+  if (status == XIO_PENDING) give_way();
   return status;
 }
 
