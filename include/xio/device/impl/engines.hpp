@@ -42,11 +42,13 @@ XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w)
 
 // --- Requests ----------------------------------------------------------------------------------------
 
+XIO_DEVICE xio_status_t unknown_request(const ctx_view& c) { return is_gone(c) ? XIO_ERR_STATE : XIO_ERR_ARG; }
+
 XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
-  if (r == nullptr) return XIO_ERR_ARG;
+  if (r == nullptr) return unknown_request(c);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   const bool drive = k_has_nvme && r->kind == ring_kind::nvme;
@@ -64,7 +66,7 @@ XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
-  if (r == nullptr) return XIO_ERR_ARG;
+  if (r == nullptr) return unknown_request(c);
   if constexpr (k_has_nvme)
     if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;

@@ -20,7 +20,7 @@ struct call_copy {
 
 // A refused op: the ctx keeps it, and both the status and the request say why.
 XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status, const call& what) {
-  if (c != nullptr) ctx_fail(*c, status, what);
+  if (c != nullptr) status = ctx_fail(*c, status, what);
   return posted{failed_request(status), status};
 }
 XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status, const call& what) {
