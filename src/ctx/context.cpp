@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "ctx/ctx_value.hpp"
 #include "ctx/failure_text.hpp"
+#include "ctx/graveyard.hpp"
 #include "ctx/program.hpp"
 #include "ctx/rings.hpp"
 #include "xio/device/impl/request.hpp"
@@ -36,6 +37,7 @@ context::context(const ctx_settings& settings, route_plan plan, dev::world_view*
 }
 
 context::~context() {
+  graveyard::bury(views_, lanes(), world_, n_pes());
   queues_ = {};
   old_.clear();
   if (scratch_opening_ == 0 || scratch_opening_ != scratch_owner_->rdma_opening()) return;
@@ -99,7 +101,7 @@ void context::refuse_work() const noexcept {
 void context::prepare(engines& e) {
   rings_per_lane_ = count_rings(settings_, plan_);
   constexpr auto device = gpu::place::device;
-  views_ = gpu::buffer(lanes() * sizeof(dev::ctx_view), device);
+  views_ = static_cast<dev::ctx_view*>(graveyard::take(lanes() * sizeof(dev::ctx_view), gpu::purpose::own));
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
   if (settings_.pool != 0)
     pool_used_ = gpu::buffer((settings_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);

@@ -42,7 +42,7 @@ class context {
 
   // The value that kernels get; call it after publish.
   xio_ctx_t value(std::uint64_t id) const;
-  dev::ctx_view* view() const { return views_.as<dev::ctx_view>(); }
+  dev::ctx_view* view() const { return views_; }
   const route_plan& plan() const { return plan_; }
   std::uint64_t inboxes() const { return inboxes_; }  // 0: none
   std::uint32_t immediates() const { return settings_.immediates; }
@@ -99,11 +99,11 @@ class context {
   std::uint32_t scratch_opening_ = 0;  // of engines, the endpoint that has scratch_keys_
   rdma::memory_keys scratch_keys_{};
 
-  gpu::buffer views_;         // ctx_view, one per lane
-  gpu::buffer peer_rows_;     // peer_view, n_pes per lane; one set for all lanes if there are no rings
-  gpu::buffer ring_rows_;     // ring_view, rings_per_lane_ per lane
-  gpu::buffer scratch_;       // k_scratch_words per lane
-  gpu::buffer scratch_used_;  // a bit for each
+  dev::ctx_view* views_ = nullptr;  // one per lane; buried in the end
+  gpu::buffer peer_rows_;           // peer_view, n_pes per lane; one set for all lanes if there are no rings
+  gpu::buffer ring_rows_;           // ring_view, rings_per_lane_ per lane
+  gpu::buffer scratch_;             // k_scratch_words per lane
+  gpu::buffer scratch_used_;        // a bit for each
   gpu::buffer pool_used_;
   std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
   std::vector<int> ring_peers_;        // the PE that each of them leads to

@@ -31,7 +31,7 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
 }
 
 void world::publish() {
-  view_ = gpu::buffer(sizeof(dev::world_view), gpu::place::device, 256, gpu::purpose::tables);
+  view_.reset(static_cast<dev::world_view*>(graveyard::take(sizeof(dev::world_view), gpu::purpose::tables)));
   dev::world_view v{};
   v.my_pe = static_cast<std::uint32_t>(members_.me());
   v.n_pes = static_cast<std::uint32_t>(members_.size());
@@ -39,7 +39,7 @@ void world::publish() {
   v.heap_bytes = heap_->size();
   v.ticks_per_ms = gpu::ticks_per_ms();
   v.timeout_ticks = options_.timeout_ms * v.ticks_per_ms;
-  auto* at = view_.as<dev::world_view>();
+  auto* const at = view_.get();
   gpu::put_value(at, v);
   engines_ = std::make_unique<engines>(options_, members_.channel(), heap_->memory(), heap_->peers(), at->regions,
                                        members_.place().local_rank);
@@ -96,7 +96,7 @@ void world::finalize() {
   close_all();
   // A heap goes away only after every PE has let go of it.
   if (!first) finish_together([] {});
-  view_ = {};
+  view_.reset();
   heap_.reset();
   if (first) std::rethrow_exception(first);
 }

@@ -10,6 +10,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "ctx/context_book.hpp"
 #include "ctx/engines.hpp"
+#include "ctx/graveyard.hpp"
 #include "ctx/membership.hpp"
 #include "ctx/shared_heap.hpp"
 #include "ctx/storage_book.hpp"
@@ -61,7 +62,7 @@ class world {
   // it mapped, and last the channel by which PEs say so. All but the first are there from the constructor's end on.
   membership members_;
   std::optional<shared_heap> heap_;
-  gpu::buffer view_;
+  std::unique_ptr<dev::world_view, graveyard::burial> view_;
   std::unique_ptr<memory::hdp_flusher> hdp_;
   std::unique_ptr<engines> engines_;
   std::optional<storage_book> storages_;

@@ -231,6 +231,85 @@ void vector_wait_family(const rig::team& t, const char* type) {
               vector_bad.get()[0]);
 }
 
+// --- Loops of one's own ------------------------------------------------------------------------------
+
+// Looks at a word, by which a program may make a loop that does other work besides.
+constexpr const char* k_looks[] = {"xio_test_until",
+                                   "xio_test_all",
+                                   "xio_test_any",
+                                   "xio_test_some",
+                                   "xio_test_packet",
+                                   "xio_signal_fetch",
+                                   "xio_g",
+                                   "xio_get",
+                                   "xio_atomic_fetch",
+                                   "xio_atomic_fetch_or",
+                                   "xio_atomic_compare_swap",
+                                   "xio_deadline_passed"};
+constexpr int k_look_kinds = sizeof k_looks / sizeof k_looks[0];
+constexpr int k_most_looks = 1000000;
+
+__device__ bool finds(int kind, xio_ctx_t ctx, uint64_t* word, uint64_t* into, xio_deadline_t end, int me) {
+  size_t at, list[1];
+  uint32_t four;
+  if (kind == 0) return xio_test_until(ctx, word, XIO_CMP_NE, 0) == XIO_OK;
+  if (kind == 1) return xio_test_all(ctx, word, 1, nullptr, XIO_CMP_NE, 0) == XIO_OK;
+  if (kind == 2) return xio_test_any(ctx, word, 1, nullptr, XIO_CMP_NE, 0, &at) == XIO_OK;
+  if (kind == 3) return xio_test_some(ctx, word, 1, list, nullptr, XIO_CMP_NE, 0, &at) == XIO_OK;
+  if (kind == 4) return xio_test_packet(ctx, &four, word, 4, 1) == XIO_OK;
+  if (kind == 5) return xio_signal_fetch(ctx, word) != 0;
+  if (kind == 6) return xio_g(ctx, word, me) != 0;
+  if (kind == 7) return xio_get(ctx, into, word, 8, me) == XIO_OK && *into != 0;
+  if (kind == 8) return xio_atomic_fetch(ctx, word, me) != 0;
+  if (kind == 9) return xio_atomic_fetch_or(ctx, word, 0, me) != 0;
+  if (kind == 10) return xio_atomic_compare_swap(ctx, word, 7, 7, me) != 0;
+  return xio_deadline_passed(end) || *static_cast<volatile uint64_t*>(word) != 0;
+}
+
+// A lane of the second wave sets the word for which the first wave loops.
+__global__ void looks(xio_ctx_t ctx, int kind, uint64_t* words, uint32_t* four, int me, int wave, int* bad) {
+  const int i = static_cast<int>(threadIdx.x);
+  const xio_deadline_t end = xio_deadline(ctx);
+  uint64_t* word = words + kind;
+  if (i >= wave) {
+    const xio_status_t s = kind == 4 ? xio_put_packet(ctx, word, four, 4, 1, me) : xio_p(ctx, word, uint64_t{1}, me);
+    if (s != XIO_OK) *bad = 1;
+    return;
+  }
+  int left = k_most_looks;
+  while (!finds(kind, ctx, word, words + k_look_kinds + i, end, me) && --left != 0) {
+  }
+  if (left == 0 || xio_deadline_passed(end)) *bad = 2;
+}
+
+__global__ void tests_of_puts(xio_ctx_t ctx, char* to, const char* from, int pe, int* bad) {
+  const xio_req_t request = xio_put_nbi(ctx, to + threadIdx.x * 512, from + threadIdx.x * 512, 512, pe);
+  int left = k_most_looks;
+  xio_status_t status = XIO_PENDING;
+  while (status == XIO_PENDING && --left != 0) status = xio_test(ctx, request);
+  if (status != XIO_OK) *bad = 1;
+}
+
+void loops(const rig::team& t) {
+  hipDeviceProp_t properties;
+  MUST(hipGetDeviceProperties(&properties, 0));
+  const int wave = properties.warpSize;
+  auto* words = t.symmetric<uint64_t>(k_look_kinds + static_cast<size_t>(wave));
+  auto* from = t.symmetric<char>(65536);
+  auto* to = t.symmetric<char>(65536);
+  for (int kind = 0; kind < k_look_kinds; ++kind) {
+    const rig::device_array<int> bad(1);
+    RUN(looks, 1, wave + 1, t.ctx, kind, words, reinterpret_cast<uint32_t*>(from), t.me, wave, bad.data());
+    rig::expect(bad.get()[0] == 0, "a loop of %s: step %d", k_looks[kind], bad.get()[0]);
+  }
+  for (const int lanes : {2, 64, 100}) {
+    const rig::device_array<int> bad(1);
+    RUN(tests_of_puts, 1, lanes, t.ctx, to, from, (t.me + 1) % t.n, bad.data());
+    rig::expect(bad.get()[0] == 0, "loops of xio_test by %d lanes", lanes);
+  }
+  t.barrier();
+}
+
 // --- Contexts of workgroups --------------------------------------------------------------------------
 
 constexpr unsigned k_pool = 3;
@@ -359,6 +438,7 @@ int main() {
   wait_family<float>(t, "float");
   vector_wait_family<int>(t, "int");
   vector_wait_family<double>(t, "double");
+  loops(t);
   workgroup_contexts(t);
   timeouts(t);
   float_in_a_sentence(t);

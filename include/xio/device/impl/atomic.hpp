@@ -101,6 +101,7 @@ template <amo Op, bool Fetch, class T>
 XIO_DEVICE xio_status_t change(const xio_ctx_t& ctx, T* dst, T operand, T compare, int pe, T* old) {
   constexpr bool any_type = Op == amo::fetch || Op == amo::set || Op == amo::add;
   static_assert(any_type ? k_is_atomic<T> : k_is_atomic_integer<T>, "this atomic has no such type");
+  if constexpr (Fetch) give_way();
   const mapped_place mapped = mapped_scalar<T>(ctx, dst, pe);
   if (!mapped.there) [[unlikely]] {
     // By a variable of its own: one whose address leaves would not be kept in a register.

@@ -10,8 +10,6 @@ namespace xio::dev::teams {
 
 template <xio_reduction Op, class T>
 XIO_DEVICE T reduced_number(T a, T b) {
-  if constexpr (Op == xio_reduction::min) return b < a ? b : a;
-  if constexpr (Op == xio_reduction::max) return a < b ? b : a;
   if constexpr (Op == xio_reduction::bit_and) return static_cast<T>(a & b);
   if constexpr (Op == xio_reduction::bit_or) return static_cast<T>(a | b);
   if constexpr (Op == xio_reduction::bit_xor) return static_cast<T>(a ^ b);
@@ -33,15 +31,52 @@ template <class T>
 constexpr bool k_is_reducible = (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) ||
                                 std::is_same_v<T, float> || std::is_same_v<T, double> || k_is_half<T>;
 
-// Two-byte numbers are combined as floats, and rounded after each step.
+// The bits of infinity, above which NaNs are.
+template <class T>
+constexpr bits_of<T> k_infinity = 0;
+template <>
+inline constexpr u16 k_infinity<xio_half_t> = 0x7c00;
+template <>
+inline constexpr u16 k_infinity<xio_bfloat16_t> = 0x7f80;
+template <>
+inline constexpr u32 k_infinity<float> = 0x7f800000;
+template <>
+inline constexpr u64 k_infinity<double> = 0x7ff0000000000000;
+
+// A rank in the order of IEEE 754-2019 minimum and maximum: -0 is below +0, and every NaN is below all numbers for min
+// and above them for max, so that it wins. It is made of bits alone, since a program compiled with -ffast-math promises
+// its compiler that no float is a NaN. As signed integers floats are in order once the bits of negative ones are
+// inverted; NaNs are then at both ends, and what is added brings those of one end around to the other.
 template <xio_reduction Op, class T>
-XIO_DEVICE T reduced(T a, T b) {
-  if constexpr (k_is_half<T>) {
-    T out;
-    set_value(&out, reduced<Op, float>(value_of(a), value_of(b)));
-    return out;
+XIO_DEVICE auto rank_of(const T& value) {
+  if constexpr (std::is_integral_v<T>) {
+    return value;
   } else {
-    return reduced_number<Op, T>(a, b);
+    using bits = bits_of<T>;
+    using rank = std::make_signed_t<bits>;
+    constexpr u32 sign_at = sizeof(T) * 8 - 1;
+    constexpr u64 nans = u64{k_infinity<T>} + 1, top = u64{1} << sign_at;
+    constexpr auto moved = static_cast<bits>(Op == xio_reduction::min ? top - nans : top + nans);
+    const auto x = bit_copy<bits>(value);
+    const auto sign = static_cast<bits>(static_cast<rank>(x) >> sign_at);
+    return static_cast<rank>(static_cast<bits>((x ^ sign >> 1) + moved));
+  }
+}
+
+// *a becomes the two together. Floats are passed by address and min and max choose bits: under -ffast-math a float that
+// is passed by value, or chosen by ?:, is taken for a number. Two-byte numbers are added and multiplied as floats, and
+// rounded after each step.
+template <xio_reduction Op, class T>
+XIO_DEVICE void reduce_into(T* a, const T& b) {
+  if constexpr (Op == xio_reduction::min || Op == xio_reduction::max) {
+    const auto i = rank_of<Op>(*a), j = rank_of<Op>(b);
+    const bool other = Op == xio_reduction::min ? j < i : i < j;
+    const auto wins = other ? bit_copy<bits_of<T>>(b) : bit_copy<bits_of<T>>(*a);
+    __builtin_memcpy(a, &wins, sizeof *a);
+  } else if constexpr (k_is_half<T>) {
+    set_value(a, reduced_number<Op, float>(value_of(*a), value_of(b)));
+  } else {
+    *a = reduced_number<Op, T>(*a, b);
   }
 }
 // The areas that a PE combines, and where the result goes. `member` is this PE's number among `members`; source(m) is
@@ -74,9 +109,9 @@ XIO_DEVICE void combine_blocks(const Job& job, u64 bytes) {
       __builtin_memcpy(next, job.source(m) + at, here);
       const u64 count = here / sizeof(T);
       if (count == block) {
-        for (u64 i = 0; i < block; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
+        for (u64 i = 0; i < block; ++i) reduce_into<Op, T>(&sum[i], next[i]);
       } else {
-        for (u64 i = 0; i < count; ++i) sum[i] = reduced<Op, T>(sum[i], next[i]);
+        for (u64 i = 0; i < count; ++i) reduce_into<Op, T>(&sum[i], next[i]);
       }
     }
     for (u32 k = 0; k < job.results; ++k) __builtin_memcpy(job.result(k) + at, sum, here);
@@ -91,9 +126,9 @@ struct elements {
 
 template <xio_reduction Op, class T, class Word>
 XIO_DEVICE Word reduced_words(const Word& a, const Word& b) {
-  auto x = bit_copy<elements<T, Word> >(a);
-  const auto y = bit_copy<elements<T, Word> >(b);
-  XIO_UNROLL for (u32 e = 0; e < sizeof(Word) / sizeof(T); ++e) x.of[e] = reduced<Op, T>(x.of[e], y.of[e]);
+  auto x = bit_copy<elements<T, Word>>(a);
+  const auto y = bit_copy<elements<T, Word>>(b);
+  XIO_UNROLL for (u32 e = 0; e < sizeof(Word) / sizeof(T); ++e) reduce_into<Op, T>(&x.of[e], y.of[e]);
   return bit_copy<Word>(x);
 }
 
@@ -138,7 +173,7 @@ XIO_DEVICE void combine_split(const Group& g, const Job& job, u64 bytes) {
   for (u32 r = 0; r < job.results; ++r) all |= reinterpret_cast<u64>(job.result(r));
   const u64 words = (all & 15) == 0 ? bytes / 16 : 0;
   combine_words<Op, T, From, vec16>(job, 0, words, g.rank(), g.count());
-  combine_words<Op, T, From, bits_of<T> >(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
+  combine_words<Op, T, From, bits_of<T>>(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
 }
 
 template <xio_reduction Op, class T, direct::source From, class Group, class Job>

@@ -43,11 +43,13 @@ XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 s
 
 // --- Requests ----------------------------------------------------------------------------------------
 
+XIO_DEVICE xio_status_t unknown_request(const ctx_view& c) { return is_gone(c) ? XIO_ERR_STATE : XIO_ERR_ARG; }
+
 XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
-  if (r == nullptr) return XIO_ERR_ARG;
+  if (r == nullptr) return unknown_request(c);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
   const bool drive = k_has_nvme && r->kind == ring_kind::nvme;
@@ -57,6 +59,7 @@ XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) 
     reap_ring(*r);
   const xio_status_t status = drive ? storage_test(*r, request) : ring_test(*r, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
+  if (status == XIO_PENDING) give_way();
   return status;
 }
 
@@ -64,7 +67,7 @@ XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
-  if (r == nullptr) return XIO_ERR_ARG;
+  if (r == nullptr) return unknown_request(c);
   if constexpr (k_has_nvme)
     if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;

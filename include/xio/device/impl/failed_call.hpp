@@ -30,11 +30,16 @@ XIO_DEVICE bool begin_record(call_record& r, u64* number) {
 }
 XIO_DEVICE void end_record(call_record& r, u64 number) { store<scope::agent, order::release>(&r.number, number + 2); }
 
-// The call by value: so it travels in registers.
-XIO_OUT_OF_LINE void record_call(call what, const ctx_view& c, xio_status_t status) {
+// Asked where an op fails or goes a slow path; else a ctx that is gone has no rings or routes by which an op could go.
+XIO_DEVICE bool is_gone(const ctx_view& c) { return c.ring_first == k_gone; }
+
+// Returns the status, which is XIO_ERR_STATE whatever is wrong with a call on a ctx that is gone. The call by value: so
+// it travels in registers.
+XIO_OUT_OF_LINE xio_status_t record_call(call what, const ctx_view& c, xio_status_t status) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
+  if (is_gone(c)) return XIO_ERR_STATE;
   u64 number;
-  if (!begin_record(r, &number)) return;
+  if (!begin_record(r, &number)) return status;
   store<scope::agent, order::relaxed>(&r.clock, wall_clock());
   store<scope::agent, order::relaxed>(&r.status, static_cast<u32>(static_cast<int>(status)));
   store<scope::agent, order::relaxed>(&r.kind, static_cast<u32>(what.kind));
@@ -44,6 +49,7 @@ XIO_OUT_OF_LINE void record_call(call what, const ctx_view& c, xio_status_t stat
   store<scope::agent, order::relaxed>(&r.bytes, what.bytes);
   store<scope::agent, order::relaxed>(&r.words, u64{0});
   end_record(r, number);
+  return status;
 }
 
 // A wait that ended by the deadline, for `words` words of `bytes` from `first` on; see call_record.
@@ -73,11 +79,11 @@ XIO_OUT_OF_LINE void record_wait(late_wait w, const ctx_view& c) {
 
 // Keeps the first error since the last quiet, records the call, and hands the status back.
 XIO_DEVICE xio_status_t ctx_fail(const ctx_view& c, xio_status_t status, const call& what) {
+  status = record_call(what, c, status);
   u32* error = const_cast<u32*>(&c.error);
   u32 none = 0;
   if (load<scope::agent, order::relaxed>(error) == 0)
     compare_exchange<scope::agent, order::relaxed>(error, none, static_cast<u32>(static_cast<int>(status)));
-  record_call(what, c, status);
   return status;
 }
 

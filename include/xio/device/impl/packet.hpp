@@ -161,6 +161,7 @@ struct packet_poll {
   static constexpr call_kind k_kind = call_kind::test_packet;
   template <class Done, class Then>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
+    give_way();
     if (done()) return then();
     if (!hdp_is_on(ctx)) return XIO_PENDING;
     if (const xio_status_t status = hdp_flush(ctx); status != XIO_OK) return status;

@@ -20,7 +20,7 @@ struct call_copy {
 
 // A refused op: the ctx keeps it, and both the status and the request say why.
 XIO_DEVICE posted refuse(const ctx_view* c, xio_status_t status, const call& what) {
-  if (c != nullptr) ctx_fail(*c, status, what);
+  if (c != nullptr) status = ctx_fail(*c, status, what);
   return posted{failed_request(status), status};
 }
 XIO_DEVICE posted refuse(const xio_ctx_t& ctx, xio_status_t status, const call& what) {
@@ -159,6 +159,7 @@ XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, call_copy a, int pe, bool 
 
 template <class Group>
 XIO_DEVICE posted get(const Group& g, const xio_ctx_t& ctx, call_copy a, int pe, bool blocking) {
+  if constexpr (std::is_same_v<Group, thread_group>) give_way();
   const mapped_place mapped = mapped_address(ctx, a.src, a.bytes, pe);
   if (!mapped.there || a.dst == nullptr || (!blocking && a.bytes >= ctx.bulk_bytes)) [[unlikely]]
     return get_slow(g, ctx, a, pe, blocking);
@@ -363,6 +364,7 @@ XIO_SLOW_PATH u64 get_scalar_slow(xio_ctx_t ctx, const void* src, u32 bytes, int
 template <class T>
 XIO_DEVICE T get_scalar(const xio_ctx_t& ctx, const T* src, int pe) {
   static_assert(k_is_scalar<T>, "xio_g moves values of 1, 2, 4 or 8 bytes; use xio_get");
+  give_way();
   const mapped_place mapped = mapped_scalar<T>(ctx, src, pe);
   auto bits = direct::load_if(mapped.there, reinterpret_cast<const bits_of<T>*>(mapped.at));
   if (!mapped.there) [[unlikely]]

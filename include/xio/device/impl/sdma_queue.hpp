@@ -127,6 +127,7 @@ XIO_DEVICE xio_status_t xio_sdma_test(xio_sdma_queue_t queue, xio_req_t request)
   ring_reap<sdma_codec>(q->ring);
   const xio_status_t status = ring_test(q->ring, ticket);
   if (status == XIO_OK) fence<scope::system, order::acquire>();
+  if (status == XIO_PENDING) give_way();
   return status;
 }
 XIO_DEVICE xio_status_t xio_sdma_quiet(xio_sdma_queue_t queue) {

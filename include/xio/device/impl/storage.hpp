@@ -309,8 +309,12 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, const asked_transfer&
   const ctx_view& c = ctx_of(ctx);
   transfer t;
   xio_status_t status = check_transfer(ctx, a, &t);
-  *request = status == XIO_OK ? 0 : failed_request(status);
-  if (status != XIO_OK) return ctx_fail(c, status, storage_call(a));
+  *request = 0;
+  if (status != XIO_OK) {
+    const xio_status_t failed = ctx_fail(c, status, storage_call(a));
+    *request = failed_request(failed);
+    return failed;
+  }
   if (a.bytes == 0) return XIO_OK;
   // In one look with what the ctx knows of the storage.
   const ring_view& ring = storage_queue(t.shape, member_of(t.shape, t.offset));
@@ -319,7 +323,13 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, const asked_transfer&
   const bool one = is_one_command(t);
   // While those are on their way.
   const command all = command_of(t, one ? only_piece(t) : piece{0, 0, 0});
-  if (!used) mark_storage_used(c, t.shape);
+  if (!used) {
+    if (is_gone(c)) {
+      *request = failed_request(XIO_ERR_STATE);
+      return XIO_ERR_STATE;
+    }
+    mark_storage_used(c, t.shape);
+  }
   if (!one) {
     status = post_split(c, t, request);
     return status == XIO_OK ? status : ctx_fail(c, status, storage_call(a));
@@ -382,7 +392,10 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c, u64* since) {
 
 // Flush of one lane. One command flushes a whole namespace, the writes of every queue.
 XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {
-  if (!storage_is_used(c, s)) mark_storage_used(c, s);
+  if (!storage_is_used(c, s)) {
+    if (is_gone(c)) return XIO_ERR_STATE;
+    mark_storage_used(c, s);
+  }
   u64 since = 0;
   xio_status_t status = quiet_queues_of(c, s, &since);
   if (status != XIO_OK || s.read_only != 0) return status;

@@ -67,6 +67,7 @@ XIO_SLOW_PATH waited quiet_slow(const ctx_view& c) {
   fence<scope::system, order::seq_cst>();
   const xio_status_t kept = ctx_take_error(c);
   if (kept != XIO_OK) all.status = kept;
+  if (!k_has_rings && is_gone(c)) all.status = XIO_ERR_STATE;
   return all;
 }
 
@@ -230,7 +231,7 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
   if (!has_sent) {
     if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
     p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
-    if (p.status != XIO_OK) return p.status;
+    if (p.status != XIO_OK) return is_gone(ctx_of(ctx)) ? XIO_ERR_STATE : p.status;
   }
   const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
   const u64* mine = &own_head(ctx).barrier[round];
@@ -262,6 +263,8 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
 
 // The rounds from `round` on, of which that one's flag is sent already if it `has_sent`.
 XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
+  // Others wait at a flag that a mapped PE has not sent; only then is there time to ask.
+  if (has_sent && is_gone(ctx_of(ctx))) return XIO_ERR_STATE;
   for (; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch, has_sent, &since);
     if (status != XIO_OK) return status;
@@ -334,6 +337,8 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
   const mapped_barrier b = prepare_barrier(ctx);
   // A failed quiet does not keep the others waiting: this PE still comes to the barrier.
   const waited mine = quiet_ctx<order::release>(ctx);
+  if (mine.status == XIO_ERR_STATE && is_gone(ctx_of(ctx))) [[unlikely]]
+    return mine.status;
   const xio_status_t met = sync_all(ctx, b, last + 1, mine.since);
   // With no other PE to synchronise with this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();

@@ -78,8 +78,9 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
       XIO_UNROLL for (u32 j = 0; j < together; ++j) {
         for (u32 k = 0; k < unit::k_words && m == t.my_pe; ++k)
           part[j].words[k] = rdma::source_word(src, ((i + j * g.count()) * unit::k_words + k) * 4, bytes);
-        for (u32 e = 0; e < unit::k_elements; ++e)
-          sum[j].elements[e] = m == 0 ? part[j].elements[e] : reduced<Op, T>(sum[j].elements[e], part[j].elements[e]);
+        if (m == 0) sum[j] = part[j];
+        for (u32 e = 0; e < unit::k_elements && m != 0; ++e)
+          reduce_into<Op, T>(&sum[j].elements[e], part[j].elements[e]);
       }
     }
     status = first_of(status, one);

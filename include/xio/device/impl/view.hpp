@@ -375,6 +375,10 @@ struct alignas(128) ctx_view {
 };
 static_assert(sizeof(ctx_view) == 384);
 
+// ctx_view::ring_first of a ctx that was destroyed, or whose world was finalized: no request has a ring of that number.
+// Its rings are two that refuse work with XIO_ERR_STATE, and its peers have no routes (src/ctx/graveyard.hpp).
+constexpr std::uint32_t k_gone = 0x7fffffff;
+
 // Bits of xio_ctx::flags.
 enum ctx_flags : std::uint32_t {
   ctx_flushes_hdp = 1,  // world_view::hdp has a way

@@ -187,6 +187,7 @@ struct poll_once {
   static constexpr bool k_waits = false;
   template <class Done, class Late = no_record>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& = {}) const {
+    give_way();
     if (!done()) {
       // How often the caller looks is not known here, so every look that fails flushes.
       if (!hdp_is_on(c)) return XIO_PENDING;
@@ -216,6 +217,7 @@ struct stay_for_many {
 struct newest {
   template <class Done, class Late = no_record>
   XIO_DEVICE xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& = {}) const {
+    give_way();
     if (const xio_status_t status = hdp_flush(c); status != XIO_OK) return status;
     done();
     watched();
@@ -343,7 +345,10 @@ XIO_DEVICE xio::dev::deadline xio_deadline(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? xio::dev::deadline{xio::dev::deadline_clock(), 0}
                              : xio::dev::deadline::in(xio::dev::world_of(ctx));
 }
-XIO_DEVICE bool xio_deadline_passed(const xio::dev::deadline& d) { return d.passed(); }
+XIO_DEVICE bool xio_deadline_passed(const xio::dev::deadline& d) {
+  xio::dev::give_way();
+  return d.passed();
+}
 XIO_DEVICE bool xio_pause_until(const xio::dev::deadline& d) { return d.wait_more(); }
 XIO_DEVICE xio_status_t xio_hdp_flush(const xio_ctx_t& ctx) {
   return ctx.view == nullptr ? XIO_ERR_STATE : xio::dev::hdp_flush(ctx);

@@ -175,6 +175,8 @@ XIO_DEVICE void pause() {
   }
 }
 
+XIO_DEVICE void give_way() { pause(); }
+
 // --- Wide moves --------------------------------------------------------------------------------------
 
 struct alignas(16) vec16 {

@@ -157,6 +157,10 @@ XIO_DEVICE u64 wall_clock();
 XIO_DEVICE u64 deadline_clock();
 // One turn of a waiting loop: gives the memory system and the other waves some air.
 XIO_DEVICE void pause();
+// Before a look at what others change, in a loop of the caller's own perhaps: lets the lanes run that share the
+// caller's thread, which would not come to their part of it by themselves. Nothing where the machine's lanes do
+// (docs/ordering.md, Loops of one's own).
+XIO_DEVICE void give_way();
 // The same after a wait of `waited`; k_pauses_grow where that makes a difference.
 XIO_DEVICE void pause_after(u64 waited, u64 now);
 
