@@ -40,6 +40,12 @@ XIO_ENGINE_CALL xio_status_t quiet_ring(const ring_view& r, const world_view& w)
   return XIO_OK;
 }
 
+// The same for fences and quiets, which have nothing to do with queues to PEs that were excluded.
+XIO_DEVICE xio_status_t quiet_ring_of_living(const ring_view& r, const world_view& w) {
+  const xio_status_t status = quiet_ring(r, w);
+  return is_excluded(status) ? XIO_OK : status;
+}
+
 // --- Requests ----------------------------------------------------------------------------------------
 
 XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
@@ -82,12 +88,14 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
 }
 
 XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
@@ -97,12 +105,14 @@ XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 }
 
 XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::peer>(dst, c.peers[pe].direct + offset, bytes);
@@ -139,12 +149,14 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) 
 // or null.
 XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
                                          u64* counter = nullptr) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, data, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put_signal(c, pe, data, s, counter, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
@@ -171,12 +183,14 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy
 }
 
 XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::signal(c, pe, s, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   return p;
 }
@@ -205,17 +219,17 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
 XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
   mark_rings_used(c);
-  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
   mark_rings_used(c);
-  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
                                            u64* old) {
-  if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
+  if (!k_has_rdma || way != route::rdma) return refusal_of(way);
   mark_rings_used(c);
   return rdma::atomic(c, pe, change, fetch, old);
 }
@@ -224,11 +238,11 @@ XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
 XIO_DEVICE xio_status_t quiet_queues(const peer_view& p, const world_view& w) {
   xio_status_t failure = XIO_OK;
   for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
-    const xio_status_t one = quiet_ring(p.rdma[i], w);
+    const xio_status_t one = quiet_ring_of_living(p.rdma[i], w);
     if (failure == XIO_OK) failure = one;
   }
   for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) {
-    const xio_status_t one = quiet_ring(p.sdma[i], w);
+    const xio_status_t one = quiet_ring_of_living(p.sdma[i], w);
     if (failure == XIO_OK) failure = one;
   }
   return failure;
