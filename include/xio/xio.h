@@ -336,20 +336,21 @@ XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t*
  * recovered, or destroyed again. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Makes a context usable again after a failure or timeout, which are permanent without it. Collective. No kernel of any
- * PE may be using it, or be in a barrier of the world. As xio_ctx_destroy it stops this PE's side, with the
- * same promise for every status. Then all PEs make new queues: in the same place, so that every copy of the
- * xio_ctx_t stays good. Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the
- * next barrier is the same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory
- * and other ctxs stay as they are.
+ * PE may be using it, or be in a barrier of the world. First it waits for the other PEs: if one is dead, silent,
+ * excluded or in another call, this names it, and the ctx stays as it was. Then it stops this PE's side as
+ * xio_ctx_destroy does, and all PEs make new queues: in the same place, so that every copy of the xio_ctx_t stays good.
+ * Errors are forgotten, inboxes of immediates are empty, contexts of the pool are free, and the next barrier is the
+ * same for all PEs. Requests of before return an error, never XIO_OK. The heap, registered memory and other ctxs stay
+ * as they are.
  *
  * Where the RDMA device of a PE has failed for good, all PEs open theirs anew, with the same heap and registered
  * memory; ops of every other ctx that reaches a PE by RDMA return XIO_ERR_STATE from then on, until it is recovered,
  * too. While a device is still being reset this call fails, and may be made again.
  *
  * Returns XIO_ERR_PEER or XIO_ERR_TIMEOUT when other PEs are dead or silent, and the error of a PE that could not make
- * its queues; the ctx is stopped then. Once a collective call has failed for lack of a PE, every later one fails, this
- * one too: only xio_finalize is left. XIO_ERR_STATE after very many recoveries (32768 divided by the number of rings):
- * create another ctx. */
+ * its queues: the ctx is stopped then, also where a PE dies in the middle of it. Once a collective call has failed for
+ * lack of a PE, every later one fails, this one too: xio_exclude of xio/peers.h and xio_finalize are left.
+ * XIO_ERR_STATE after very many recoveries (32768 divided by the number of rings): create another ctx. */
 XIO_EXPORT xio_status_t xio_ctx_recover(xio_world_t* world, xio_ctx_t ctx);
 /* Local. The way of a non-blocking copy of that size to that PE: "direct", "rdma" or "sdma". Null if ctx or pe is
  * wrong. */

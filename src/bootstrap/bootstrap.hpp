@@ -37,6 +37,9 @@ class channel {
   // Ends the other ranks, if the bootstrap has a way, and perhaps this process as well. Any thread.
   virtual void abort(int) noexcept {}
 
+  // "rank 2 was killed by signal 9" where the launcher has said so, else "": proof that its process is gone.
+  virtual std::string end_of(int) const { return ""; }
+
   // Whether nobody but the ranks can read or forge what is exchanged.
   virtual bool sealed() const { return false; }
   // Keys that any two ranks share; the first call is collective. Only in builds with libsodium.

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/launcher.hpp"
+#include "bootstrap/run_report.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {
@@ -98,12 +99,18 @@ struct incoming {
 class tcp_channel final : public channel {
  public:
   tcp_channel(const tcp_settings& s, std::vector<sealed_link> links)
-      : rank_(s.rank), size_(s.size), is_root_(s.is_root), timeout_ms_(s.timeout_ms), links_(std::move(links)) {}
+      : rank_(s.rank),
+        size_(s.size),
+        is_root_(s.is_root),
+        timeout_ms_(s.timeout_ms),
+        report_(s.root),
+        links_(std::move(links)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* name() const override { return "tcp"; }
   bool sealed() const override { return true; }
+  std::string end_of(int rank) const override { return report_.end_of(rank); }
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     if (broken_) fail(broken_->status(), "the TCP bootstrap of rank {} broke before: {}", rank_, broken_->what());
@@ -218,6 +225,7 @@ class tcp_channel final : public channel {
   const int rank_, size_;
   const bool is_root_;
   const std::uint64_t timeout_ms_;
+  const run_report report_;
   std::vector<sealed_link> links_;  // the root: by rank, its own never open; others: [0] leads to the root
   std::uint64_t number_ = 0;
   std::optional<error> broken_;

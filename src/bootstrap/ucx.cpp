@@ -63,6 +63,7 @@ class ucx_channel final : public channel {
   int size() const override { return first_->size(); }
   const char* name() const override { return "ucx"; }
   void abort(int code) noexcept override { first_->abort(code); }
+  std::string end_of(int rank) const override { return first_->end_of(rank); }
   // Messages by UCX are proven no better than those of `first`, from which the ranks have their keys.
   bool sealed() const override { return first_->sealed(); }
   std::shared_ptr<const world_keys> keys() override { return first_->keys(); }

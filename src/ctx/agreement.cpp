@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/peer_word.hpp"
+#include "ctx/peer_states.hpp"
 
 namespace xio {
 
@@ -81,11 +82,15 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
   for (std::size_t i = 0; i < std::min(values.size(), k_max_arguments); ++i) mine.values[i] = values[i].value;
   std::vector<ballot> all;
   try {
+    if (states_ != nullptr) states_->check_whole(name_of(mine.what));
     all = bootstrap::allgather_value(channel_, mine);
   } catch (...) {
     // The first error says more than that it could not be sent to the others.
     if (failure) std::rethrow_exception(failure);
-    throw;
+    const std::string dead = states_ != nullptr ? states_->who_is_dead() : "";
+    if (dead.empty()) throw;
+    (void)status_of_current_exception();
+    fail(XIO_ERR_PEER, "{}{}", std::string(last_error()), dead);
   }
   check_calls(all);
   if (failure) std::rethrow_exception(failure);

@@ -10,6 +10,8 @@
 
 namespace xio {
 
+class peer_states;
+
 enum class call : std::uint32_t {
   init = 1,
   finalize,
@@ -34,6 +36,8 @@ constexpr std::size_t k_max_arguments = 6;
 class agreement {
  public:
   explicit agreement(bootstrap::channel& c) : channel_(c) {}
+  // From now on calls fail where a PE was excluded, and say which PE is dead.
+  void watch(peer_states* states) { states_ = states; }
 
   // Runs `step`, which must not use the channel, and sends its outcome to all PEs. Throws on every PE if it threw on
   // one (there with its own error, elsewhere with that of the first PE that failed), if the PEs are in different calls,
@@ -51,6 +55,7 @@ class agreement {
 
  private:
   bootstrap::channel& channel_;
+  peer_states* states_ = nullptr;
 };
 
 }  // namespace xio

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "ctx/engines.hpp"
@@ -40,6 +41,11 @@ class context {
   // Called when a PE, this one or another, has failed since begin_again: the ctx is stopped, as before.
   void give_up() noexcept;
 
+  // Takes the queues to these PEs from their engines, and refuses ops to them from now on. Kernels may be using it.
+  void exclude(const std::vector<int>& pes);
+  // Why a queue to that PE failed, where it may be for its silence; or "".
+  std::string silence_of(int pe) const;
+
   // The value that kernels get; call it after publish.
   xio_ctx_t value(std::uint64_t id) const;
   dev::ctx_view* view() const { return views_; }
@@ -73,6 +79,9 @@ class context {
     std::unique_ptr<sdma::queue> flush_copies;
     void stop() const noexcept;
   };
+  void refuse_peer(std::uint32_t lane, int pe);
+  bool lose_rings(std::uint32_t lane, const std::vector<int>& pes);
+  void stop_queues(const std::vector<int>& pes) noexcept;
   void register_scratch();
   void refuse_work() const noexcept;
   void clear_bitmaps();

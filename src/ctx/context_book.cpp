@@ -132,6 +132,7 @@ dev::route context_book::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) cons
   const route_plan& plan = contexts_.get(ctx.id).plan();
   if (pe < 0 || pe >= g_.members.size())
     fail(XIO_ERR_PE, "PE {} is not one of this world's 0 to {}", pe, g_.members.size() - 1);
+  if (g_.members.states().is_excluded(pe)) fail(XIO_ERR_PEER, "PE {} was excluded, and has no route", pe);
   const way& w = plan.to[static_cast<std::size_t>(pe)];
   return bytes >= plan.bulk_bytes ? w.bulk : w.small;
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "ctx/context.hpp"
@@ -36,9 +38,16 @@ class context_book {
 
   // Collective.
   void create(const xio_ctx_attr_t* attr, xio_ctx_t* out);
-  // Even if another PE makes either of them fail, this PE's side of the ctx is stopped before it returns or throws.
+  // Even if another PE makes it fail, this PE's side of the ctx is stopped before it returns or throws.
   void destroy(xio_ctx_t ctx);
+  // Changes nothing where not all PEs come. A later failure leaves the ctx stopped.
   void recover(xio_ctx_t ctx);
+
+  // Local. Takes these PEs out of every ctx. Kernels may be running.
+  void exclude(const std::vector<int>& pes);
+  xio_ctx_t refreshed(xio_ctx_t ctx) const { return contexts_.get(ctx.id).value(ctx.id); }
+  // The sentence of queues of any ctx against that PE, or "".
+  std::string silence_of(int pe) const;
 
   const context& get(xio_ctx_t ctx) const { return contexts_.get(ctx.id); }
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
@@ -57,7 +66,7 @@ class context_book {
   bool has_rdma() const;
   // ending.cpp
   void stop(context& c);
-  context& stop_together(call what, xio_ctx_t ctx);
+  void call_all(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);
   void agree_on_epoch();
   void reopen_lost_devices(call what);

@@ -45,6 +45,7 @@ inline xio_ctx_t ctx_value(dev::ctx_view* view, std::uint64_t id, const dev::ctx
   if (w.hdp.way != dev::hdp_way::none) ctx.flags |= dev::ctx_flushes_hdp;
   ctx.mapped_first = first_to_find(w, peers);
   for (std::uint32_t pe = 0; pe < w.n_pes; ++pe) {
+    if (peers[pe].small == dev::route::excluded) ctx.flags |= dev::ctx_has_holes;
     if (!is_mapped(peers[pe])) {
       ctx.flags &= ~std::uint32_t{dev::ctx_all_mapped};
     } else if (const std::uint32_t place = pe - ctx.mapped_first; place < XIO_CTX_MAPPED) {

@@ -21,23 +21,22 @@ void context_book::stop(context& c) {
 }
 
 // While the others come this PE still serves what their kernels do: one that is done early must not fail those that are
-// not. Whether they came or not, then, its own side is stopped.
-context& context_book::stop_together(call what, xio_ctx_t ctx) {
-  const auto met = attempt([&] {
-    g_.members.agree().vote(what, [&] {
-      contexts_.get(ctx.id);
-      return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
-    });
+// not.
+void context_book::call_all(call what, xio_ctx_t ctx) {
+  g_.members.agree().vote(what, [&] {
+    contexts_.get(ctx.id);
+    return arguments{{"the ctx's number", contexts_.serial(ctx.id)}};
   });
+}
+
+// Whether the others came or not, this PE's own side is stopped then.
+void context_book::destroy(xio_ctx_t ctx) {
+  const auto met = attempt([&] { call_all(call::ctx_destroy, ctx); });
   if (met && !contexts_.has(ctx.id)) std::rethrow_exception(met);
   context& c = contexts_.get(ctx.id);
   stop(c);
   if (met) std::rethrow_exception(met);
-  return c;
-}
-
-void context_book::destroy(xio_ctx_t ctx) {
-  const std::uint64_t inboxes = stop_together(call::ctx_destroy, ctx).inboxes();
+  const std::uint64_t inboxes = c.inboxes();
   contexts_.remove(ctx.id);
   if (inboxes == 0) return;
   // Until its queue pairs are gone a peer may still be putting an immediate there.
@@ -81,7 +80,10 @@ void context_book::reopen_lost_devices(call what) {
 }
 
 void context_book::recover(xio_ctx_t ctx) {
-  context& c = stop_together(call::ctx_recover, ctx);
+  // Before anything is stopped: where a PE does not come, kernels go on with the ctx as it is.
+  call_all(call::ctx_recover, ctx);
+  context& c = contexts_.get(ctx.id);
+  stop(c);
   const std::uint32_t used = c.storages_used();
   try {
     // From here on nothing of the ctx is under way between any two PEs.

@@ -45,6 +45,10 @@ std::string failure_text(const dev::ring_view& ring, const xio_error_info_t& inf
   if (info.status == XIO_ERR_STATE)
     return fmt::format("{}: it was stopped at op {}, and takes no work; recover the ctx, or open the storage again",
                        name, info.ticket);
+  if (info.status == XIO_ERR_PEER)
+    return fmt::format(
+        "{}: op {} was not complete when the PE was excluded; leave that PE out, by a ctx of xio_ctx_refresh", name,
+        info.ticket);
   return fmt::format("{}: op {} failed: {}", name, info.ticket, cause_of(ring, info, stopped));
 }
 
@@ -58,6 +62,7 @@ std::string refusal_text(xio_status_t status, std::uint32_t n_pes) {
     case XIO_ERR_NO_MEMORY: return "the ctx's pool has no more; create the ctx with a larger one";
     case XIO_ERR_NO_ROUTE: return "this ctx has no route for it to that PE; create the ctx with another route";
     case XIO_ERR_STATE: return "the storage or ctx is closed; keep it open until its kernels have ended";
+    case XIO_ERR_PEER: return "that PE, or one that a barrier needs, was excluded by xio_exclude; leave it out";
     case XIO_ERR_UNSUPPORTED: return "this machine, ctx or drive cannot do it";
     case XIO_ERR_TIMEOUT:
       return "it was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise it";

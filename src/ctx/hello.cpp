@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/hello.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +32,17 @@ void must_be_equal(const char* what, const T& here, const T& there, std::size_t 
          printable(fmt::format("{}", there)), pe, cure);
 }
 
+// Of the boot and of the namespace's inode; 0 where either is not known.
+std::uint64_t own_pid_space() {
+  struct stat space {};
+  const std::string boot = gpu::boot_identity();
+  if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
+  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (const char c : fmt::format("{} {}", boot, space.st_ino))
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  return hash;
+}
+
 }  // namespace
 
 hello make_hello(const options& o) {
@@ -40,6 +52,7 @@ hello make_hello(const options& o) {
   h.heap_bytes = o.heap_size;
   h.ticket_start = o.ticket_start;
   h.pid = static_cast<std::uint32_t>(getpid());
+  h.pid_space = own_pid_space();
   put_text(h.platform, gpu::name());
   put_text(h.route, option::word_of(o.route));
   put_text(h.heap_kind, option::word_of(o.heap_kind));

@@ -18,16 +18,18 @@ struct hello {
   std::uint32_t pid;
   std::uint64_t heap_bytes;
   std::uint64_t ticket_start;
+  std::uint64_t
+      pid_space;  // equal where kernel and PID namespace are the same, so that `pid` names a process; 0: unknown
   char platform[16];
   char route[16];
   char heap_kind[16];
   char kernel[48];  // its boot id, or "" where XIO_MACHINE says what a machine is
   char machine[176];
 };
-static_assert(sizeof(hello) == 304);
+static_assert(sizeof(hello) == 312);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 7;
+constexpr std::uint32_t k_hello_version = 8;
 
 hello make_hello(const options& o);
 

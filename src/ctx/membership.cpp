@@ -24,6 +24,8 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
     kernels.emplace_back(h.kernel, strnlen(h.kernel, sizeof h.kernel));
   }
   place_ = topology::place(machines, kernels, me_);
+  states_.emplace(all, place_.together, *channel_);
+  agreement_.watch(&*states_);
   if (place_.apart > 0)
     log::warn(
         "{} of the {} PEs of this machine are in other containers (or of other users), so RDMA reaches them and not "

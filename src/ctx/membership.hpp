@@ -2,11 +2,13 @@
 // The PEs of a world: how many they are, on which machines, and how they come to one outcome of a call.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "ctx/agreement.hpp"
+#include "ctx/peer_states.hpp"
 #include "topology/placement.hpp"
 
 namespace xio {
@@ -23,6 +25,8 @@ class membership {
   const topology::placement& place() const { return place_; }
   bootstrap::channel& channel() { return *channel_; }
   agreement& agree() { return agreement_; }
+  peer_states& states() { return *states_; }
+  const peer_states& states() const { return *states_; }
 
   void barrier() {
     agreement_.each(call::barrier, [] {});
@@ -41,6 +45,7 @@ class membership {
   int me_;
   int n_;
   topology::placement place_;
+  std::optional<peer_states> states_;
 };
 
 }  // namespace xio

@@ -7,6 +7,7 @@
 
 #include "ctx/failure_text.hpp"
 #include "gpu/gpu.hpp"
+#include "transport/rdma/vendor_text.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio {
@@ -55,8 +56,13 @@ void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out
 
 namespace {
 
+// ring_state::failed of a ring to an excluded PE, and its failed_ticket where all ops had been complete.
+constexpr auto k_excluded = static_cast<std::uint32_t>(XIO_ERR_PEER);
+constexpr std::uint64_t k_none_lost = UINT64_MAX;
+
 // Whether there is a failure, one that stopped the ring if stopped_only.
 bool has_failed(const dev::ring_state& s, bool stopped_only) {
+  if (s.failed == k_excluded && s.failed_ticket == k_none_lost) return false;
   return s.failed != 0 || (!stopped_only && s.op_errors != 0);
 }
 
@@ -135,6 +141,24 @@ void fail_rings(const std::vector<dev::ring_view>& rings, xio_status_t status) {
     gpu::put_value(&ring.state->vendor, std::uint32_t{0});
     gpu::put_value(&ring.state->failed, static_cast<std::uint32_t>(status));
   }
+}
+
+std::string silence_on(const dev::ring_view& ring) {
+  const auto s = state_of(ring);
+  if (s.failed == static_cast<std::uint32_t>(XIO_ERR_TIMEOUT)) return "an op to it has timed out";
+  const bool no_reply = s.failed == static_cast<std::uint32_t>(XIO_ERR_TRANSPORT) &&
+                          route_of(ring.kind) == dev::route::rdma && rdma::means_silence(ring.kind, s.vendor);
+  return no_reply ? "its NIC has not replied to an op" : "";
+}
+
+bool exclude_ring(const dev::ring_view& ring) {
+  const auto s = state_of(ring);
+  if (s.failed == k_excluded) return false;
+  const std::uint64_t completed = s.completed & ~(dev::k_reaping | dev::k_even);
+  const bool lost = s.failed != 0 || completed < s.issued;
+  if (s.failed == 0) gpu::put_value(&ring.state->failed_ticket, lost ? completed : k_none_lost);
+  gpu::put_value(&ring.state->failed, k_excluded);
+  return lost;
 }
 
 void forget_timeouts(const std::vector<dev::ring_view>& rings) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "xio/device/impl/view.hpp"
@@ -22,6 +23,11 @@ bool find_failure(const std::vector<dev::ring_view>& rings, const std::vector<in
                   std::uint64_t& clock);
 // The same of those that take no more work: a ring that completes out of order goes on after failed ops.
 bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& info, std::uint64_t& clock);
+
+// The evidence of the ring's failure that the PE at its other end is silent, or "".
+std::string silence_on(const dev::ring_view& ring);
+// Ends a ring to a PE that was excluded; true if ops on it were not complete, or it had failed before.
+bool exclude_ring(const dev::ring_view& ring);
 
 // They take no more work, and a wait for one of their ops returns that status. The first failure of a ring stays: it
 // says more.

@@ -170,7 +170,8 @@ void shared_heap::release(void* block) {
 
 void* shared_heap::reach(const void* symmetric, int pe) const {
   const auto offset = offset_of(symmetric);
-  if (!offset || *offset < k_head_bytes || pe < 0 || pe >= members_.size()) return nullptr;
+  if (!offset || *offset < k_head_bytes || pe < 0 || pe >= members_.size() || members_.states().is_excluded(pe))
+    return nullptr;
   unsigned char* base = peers_->base(pe);
   return base == nullptr ? nullptr : base + *offset;
 }

@@ -39,6 +39,9 @@ void world::publish() {
   v.heap_bytes = heap_->size();
   v.ticks_per_ms = gpu::ticks_per_ms();
   v.timeout_ticks = options_.timeout_ms * v.ticks_per_ms;
+  pe_states_ = gpu::buffer(v.n_pes * sizeof(std::uint32_t), gpu::place::shared);
+  v.pe_states = pe_states_.as<std::uint32_t>();
+  members_.states().show_at(pe_states_.as<std::uint32_t>());
   auto* const at = view_.get();
   gpu::put_value(at, v);
   engines_ = std::make_unique<engines>(options_, members_.channel(), heap_->memory(), heap_->peers(), at->regions,
@@ -62,6 +65,19 @@ xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
   return kept_error(
       contexts_->get(ctx), *storages_,
       {reinterpret_cast<std::uint64_t>(heap_->data()), heap_->size(), static_cast<std::uint32_t>(members_.size())});
+}
+
+xio_pe_info_t world::pe_state(int pe) { return members_.states().find(pe, contexts_->silence_of(pe)); }
+
+std::vector<int> world::exclude(const std::vector<int>& pes) {
+  for (const int pe : pes) members_.states().exclude(pe);
+  contexts_->exclude(pes);
+  std::vector<int> could;
+  for (const int pe : pes)
+    if (heap_->peers().base(pe) != nullptr && !members_.states().is_dead(pe)) could.push_back(pe);
+  log::info("PE {} goes on without {} PEs, of which {} can still write to its heap", members_.me(), pes.size(),
+            could.size());
+  return could;
 }
 
 void world::close_all() {

@@ -5,6 +5,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -46,9 +47,12 @@ class world {
   storage_book& storages() { return *storages_; }
   const storage_book& storages() const { return *storages_; }
 
-  // These two need contexts and storages at once.
+  // These need several parts at once.
   xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);
   xio_error_info_t ctx_error(xio_ctx_t ctx) const;
+  xio_pe_info_t pe_state(int pe);
+  // Local. Returns those of them that can still store to this PE's heap.
+  std::vector<int> exclude(const std::vector<int>& pes);
 
  private:
   void publish();  // writes the view that kernels read
@@ -63,6 +67,7 @@ class world {
   membership members_;
   std::optional<shared_heap> heap_;
   std::unique_ptr<dev::world_view, graveyard::burial> view_;
+  gpu::buffer pe_states_;  // see peer_states::show_at
   std::unique_ptr<memory::hdp_flusher> hdp_;
   std::unique_ptr<engines> engines_;
   std::optional<storage_book> storages_;

@@ -43,6 +43,8 @@ class fabric {
   virtual std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
                                             std::uint32_t remote_number) = 0;
   virtual void forget(std::uint32_t number) = 0;  // its executor is gone
+  // The same of a queue pair to a PE that was excluded: nobody waits for what it is just doing.
+  virtual void cut_off(std::uint32_t number) { forget(number); }
 
   // One short turn of what no queue pair does by itself: accepting, serving peers, acknowledging.
   virtual bool poll() = 0;

@@ -66,7 +66,16 @@ void nic::connect(std::uint32_t number, int pe, const device_address& remote, st
 
 void nic::destroy_queue(std::uint32_t number) {
   const auto hold = visit();
-  if (std::erase_if(queues_, [&](const auto& q) { return q->number() == number; }) != 0) fabric_->forget(number);
+  if (erase(number)) fabric_->forget(number);
+}
+
+void nic::cut_off_queue(std::uint32_t number) {
+  const auto hold = visit();
+  if (erase(number)) fabric_->cut_off(number);
+}
+
+bool nic::erase(std::uint32_t number) {
+  return std::erase_if(queues_, [&](const auto& q) { return q->number() == number; }) != 0;
 }
 
 void nic::set_faults(fault_plan* faults) {

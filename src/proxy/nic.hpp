@@ -38,6 +38,7 @@ class nic : public progress::device {
   void connect(std::uint32_t number, int pe, const device_address& remote, std::uint32_t remote_number);
   // On return none of its memory is touched any more.
   void destroy_queue(std::uint32_t number);
+  void cut_off_queue(std::uint32_t number);  // see fabric::cut_off
 
   // Whether the device behind it has failed for good: its queue pairs are in error, and no other can be made.
   bool has_failed() const { return failed_.load(std::memory_order_acquire) || fabric_->has_failed(); }
@@ -57,6 +58,7 @@ class nic : public progress::device {
  private:
   std::unique_lock<std::mutex> visit() { return turns_.visit(); }
   queue_pair* find(std::uint32_t number) const;
+  bool erase(std::uint32_t number);
 
   std::unique_ptr<fabric> fabric_;
   std::vector<std::unique_ptr<queue_pair>> queues_;

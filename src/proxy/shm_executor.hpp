@@ -86,7 +86,8 @@ class shm_fabric final : public fabric {
   device_address get_queue_address(std::uint32_t number, int) override { return gates_.open_gate(number); }
   std::unique_ptr<executor> connect(std::uint32_t number, int pe, const device_address& remote,
                                     std::uint32_t remote_number) override;
-  void forget(std::uint32_t number) override { gates_.shut(number); }
+  void forget(std::uint32_t number) override { gates_.shut(number, k_gate_patience); }
+  void cut_off(std::uint32_t number) override { gates_.shut(number, std::chrono::milliseconds(1)); }
   bool poll() override { return false; }
 
  private:

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -22,9 +23,6 @@ namespace {
 // pass by the gate of the next.
 constexpr std::uint64_t k_busy = 1, k_shut = 2;
 constexpr unsigned k_turn_shift = 2;
-
-// A piece takes microseconds; a process that was stopped in the middle of one takes for ever.
-constexpr std::chrono::milliseconds k_patience{50};
 
 constexpr std::uint64_t k_nic_magic = 0x314574614765494e, k_queue_magic = 0x3145746147657551;
 
@@ -50,18 +48,19 @@ T unpack(const device_address& from) {
 }
 
 std::shared_ptr<const gate_words> open_of(const nic_address& c) {
+  other_process owner(static_cast<pid_t>(c.pid));  // before the file shows that the number is still its
   const std::string path = fmt::format("/proc/{}/fd/{}", c.pid, c.fd);
   const unique_fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat st {};
   if (!fd || fstat(fd.get(), &st) != 0) fail(XIO_ERR_PEER, "{}: {}", path, errno_text(errno));
   if (st.st_dev != c.device || st.st_ino != c.inode || static_cast<std::size_t>(st.st_size) != gate_words::k_bytes)
     fail(XIO_ERR_PEER, "{} is not what process {} announced", path, c.pid);
-  return std::make_shared<const gate_words>(fd.get());
+  return std::make_shared<const gate_words>(fd.get(), std::move(owner));
 }
 
 }  // namespace
 
-gate_words::gate_words(int fd) {
+gate_words::gate_words(int fd, other_process owner) : owner_(std::move(owner)) {
   void* at = mmap(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (at == MAP_FAILED) fail(XIO_ERR_NO_MEMORY, "{} bytes for gates: {}", k_bytes, errno_text(errno));
   base_ = static_cast<unsigned char*>(at);
@@ -69,8 +68,16 @@ gate_words::gate_words(int fd) {
 
 gate_words::~gate_words() { munmap(base_, k_bytes); }
 
+bool gate_words::owner_has_ended() const {
+  const auto now = std::chrono::steady_clock::now();
+  if (ended_ || now < look_at_) return ended_;
+  look_at_ = now + std::chrono::milliseconds(1);
+  return ended_ = owner_.has_ended();
+}
+
 bool remote_gate::enter() const {
   if (words_ == nullptr) return true;
+  if (words_->owner_has_ended()) return false;
   std::uint64_t open = open_;
   return words_->at(index_).compare_exchange_strong(open, open_ | k_busy, std::memory_order_seq_cst);
 }
@@ -134,14 +141,14 @@ remote_gate shm_gates::find(int pe, const device_address& remote) const {
   return {words->second, c.index, c.open & ~(k_busy | k_shut)};
 }
 
-void shm_gates::shut(std::uint32_t number) noexcept {
+void shm_gates::shut(std::uint32_t number, std::chrono::milliseconds patience) noexcept {
   const auto found = places_.find(number);
   if (found == places_.end()) return;
   const std::uint32_t index = found->second;
   places_.erase(found);
   auto& word = mine_->at(index);
   word.fetch_or(k_shut, std::memory_order_seq_cst);
-  const auto until = std::chrono::steady_clock::now() + k_patience;
+  const auto until = std::chrono::steady_clock::now() + patience;
   while ((word.load(std::memory_order_acquire) & k_busy) != 0) {
     if (std::chrono::steady_clock::now() > until) {
       log::warn("the peer of queue pair {} was stopped while it wrote here, and may write the rest of a piece", number);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/other_process.hpp"
 #include "base/unique_fd.hpp"
 #include "proxy/fabric.hpp"
 
@@ -18,7 +19,7 @@ namespace xio::proxy {
 // Words of a memfd, of this process or of another.
 class gate_words {
  public:
-  explicit gate_words(int fd);  // throws
+  explicit gate_words(int fd, other_process owner = {});  // throws
   ~gate_words();
   gate_words(const gate_words&) = delete;
   gate_words& operator=(const gate_words&) = delete;
@@ -30,9 +31,14 @@ class gate_words {
   std::atomic<std::uint64_t>& at(std::size_t i) const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(base_ + i * k_line);
   }
+  // Looks once a millisecond. By one thread at a time.
+  bool owner_has_ended() const;
 
  private:
   unsigned char* base_;
+  const other_process owner_;
+  mutable std::chrono::steady_clock::time_point look_at_{};
+  mutable bool ended_ = false;
 };
 
 // The writer's end.
@@ -42,7 +48,8 @@ class remote_gate {
   remote_gate(std::shared_ptr<const gate_words> words, std::uint32_t index, std::uint64_t open)
       : words_(std::move(words)), index_(index), open_(open) {}
 
-  // False: its owner has shut it. Else leave() comes next.
+  // False: its owner has shut it, or is no more: its memory stays mapped here, and takes what nobody will read. Else
+  // leave() comes next.
   bool enter() const;
   void leave() const;
 
@@ -51,6 +58,9 @@ class remote_gate {
   std::uint32_t index_ = 0;
   std::uint64_t open_ = 0;
 };
+
+// A piece takes microseconds; a process that was stopped in the middle of one takes for ever.
+constexpr std::chrono::milliseconds k_gate_patience{50};
 
 // The gates of one NIC, and those of its peers.
 class shm_gates {
@@ -63,8 +73,8 @@ class shm_gates {
   device_address open_gate(std::uint32_t number);  // that of a queue pair
   remote_gate find(int pe, const device_address& remote) const;
   // On return its peer writes nothing on behalf of the queue pair any more; unless it was stopped in the middle of a
-  // piece, for which nobody waits.
-  void shut(std::uint32_t number) noexcept;
+  // piece, for which nobody waits longer than this.
+  void shut(std::uint32_t number, std::chrono::milliseconds patience) noexcept;
 
  private:
   unique_fd fd_;

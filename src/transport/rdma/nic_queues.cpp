@@ -94,13 +94,21 @@ nic_queues::~nic_queues() { stop(); }
 
 void nic_queues::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
-  for (std::size_t i = 0; i < views_.size(); ++i)
-    if (views_[i].kind != dev::ring_kind::none) {
-      nic_of(i).destroy_queue(views_[i].id);
-      if (desk_ != nullptr) desk_->forget(views_[i].id);
-    }
+  for (std::size_t i = 0; i < views_.size(); ++i) destroy(i, &proxy::nic::destroy_queue);
   for (std::size_t i = 0; i < slot_keys_.size(); ++i) (*nics_[i])->unregister_memory(slot_keys_[i]);
   nics_.clear();  // a device that has failed is closed before it is opened again
+}
+
+void nic_queues::stop_to(int pe) noexcept {
+  for (std::uint32_t which = 0; !stopped_ && which < per_peer_; ++which)
+    destroy(place_of(pe, which), &proxy::nic::cut_off_queue);
+}
+
+void nic_queues::destroy(std::size_t place, ending how) noexcept {
+  const std::uint32_t number = std::exchange(views_[place].id, 0);
+  if (number == 0) return;
+  (nic_of(place).*how)(number);
+  if (desk_ != nullptr) desk_->forget(number);
 }
 
 // The number of a queue pair is its view's id, 0 where there is none.

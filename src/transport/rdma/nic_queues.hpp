@@ -52,6 +52,7 @@ class nic_queues final : public queue_set {
   ~nic_queues() override;
 
   void stop() noexcept override;
+  void stop_to(int pe) noexcept override;
   dev::ring_view view(int pe, std::uint32_t which) const override { return views_[place_of(pe, which)]; }
   // As joined_nics::create_queues wants them.
   queue_address get_queue_address(std::size_t place);
@@ -64,6 +65,8 @@ class nic_queues final : public queue_set {
  private:
   std::size_t place_of(int pe, std::uint32_t which) const { return static_cast<std::size_t>(pe) * per_peer_ + which; }
   proxy::nic& nic_of(std::size_t place) { return **nics_[place % per_peer_ % nics_.size()]; }
+  using ending = void (proxy::nic::*)(std::uint32_t number);
+  void destroy(std::size_t place, ending how) noexcept;
   void register_slots();
   dev::ring_view make(std::size_t place, std::uint32_t which, const queue_request& request, const queue_style& style);
 
@@ -75,7 +78,7 @@ class nic_queues final : public queue_set {
   gpu::buffer words_;                       // record and doorbells of each queue
   gpu::buffer device_;                      // state and sequence of each queue
   std::vector<proxy::key_pair> slot_keys_;  // of slots_, one per NIC, for families that want it
-  std::vector<dev::ring_view> views_;
+  std::vector<dev::ring_view> views_;       // id 0: destroyed
   bool stopped_ = false;
 };
 

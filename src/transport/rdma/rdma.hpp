@@ -22,6 +22,8 @@ class queue_set {
   // Takes the queue pairs from the device. On return it reads and writes nothing on their behalf any more, even if
   // peers still send; the rings' own memory stays.
   virtual void stop() noexcept = 0;
+  // The same of the queue pairs to one PE, in milliseconds. Kernels may still be posting to them.
+  virtual void stop_to(int pe) noexcept = 0;
   // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE.
   virtual dev::ring_view view(int pe, std::uint32_t which) const = 0;
 };

@@ -146,4 +146,8 @@ std::string vendor_text(dev::ring_kind kind, std::uint32_t vendor) {
   return fmt::format("{} (code {:#x}){}{}", text_of(c), vendor, is_ours(c) ? "; " : "", is_ours(c) ? k_report : "");
 }
 
+bool means_silence(dev::ring_kind kind, std::uint32_t vendor) {
+  return cause_of(kind, vendor) == cause::retry_exceeded;
+}
+
 }  // namespace xio::rdma

@@ -14,4 +14,7 @@ const char* family_name(dev::ring_kind kind);
 // "remote access error (0x13): ...; ..."
 std::string vendor_text(dev::ring_kind kind, std::uint32_t vendor);
 
+// Whether it says that the other end did not reply.
+bool means_silence(dev::ring_kind kind, std::uint32_t vendor);
+
 }  // namespace xio::rdma

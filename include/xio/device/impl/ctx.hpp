@@ -5,6 +5,7 @@
 #include "xio/device/impl/selection.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/device/platform/platform.hpp"
+#include "xio/peers.h"
 #include "xio/xio.h"
 
 namespace xio::dev {
@@ -99,6 +100,11 @@ XIO_DEVICE route choose(const ctx_view& c, u32 pe, u64 bytes, bool nbi) {
   return static_cast<route>((nbi && bytes >= view_field(c.bulk_bytes) ? ways >> 8 : ways) & 0xff);
 }
 
+// Whether the PE of that way was excluded.
+XIO_DEVICE bool is_excluded(route way) { return static_cast<u32>(way) >= static_cast<u32>(route::excluded); }
+// Of a way that no engine goes.
+XIO_DEVICE xio_status_t refusal_of(route way) { return is_excluded(way) ? XIO_ERR_PEER : XIO_ERR_NO_ROUTE; }
+
 // Whether an op of that way is posted to an engine.
 XIO_DEVICE bool is_posted(route way) { return !k_has_direct || way != route::direct; }
 
@@ -108,8 +114,8 @@ XIO_DEVICE void* peer_address(const xio_ctx_t& ctx, const void* symmetric, int p
   if (const mapped_place mapped = mapped_address(ctx, symmetric, 1, pe); mapped.there) return mapped.bytes();
   u64 offset;
   if (check_target(ctx, symmetric, 1, pe, &offset) != XIO_OK) return nullptr;
-  unsigned char* heap = view_of(ctx)->peers[pe].direct;
-  return heap == nullptr ? nullptr : heap + offset;
+  const peer_view& p = view_of(ctx)->peers[pe];
+  return p.direct == nullptr || is_excluded(p.small) ? nullptr : p.direct + offset;
 }
 
 }  // namespace xio::dev
@@ -118,4 +124,12 @@ XIO_DEVICE int xio_my_pe(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1
 XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx) { return ctx.view == nullptr ? -1 : static_cast<int>(ctx.n_pes); }
 XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe) {
   return xio::dev::peer_address(ctx, symmetric, pe);
+}
+XIO_DEVICE xio_pe_life_t xio_pe_state(const xio_ctx_t& ctx, int pe) {
+  using namespace xio::dev;
+  if (ctx.view == nullptr || static_cast<u32>(pe) >= ctx.n_pes) return XIO_PE_UNKNOWN;
+  const std::uint32_t* states = view_field(world_of(ctx).pe_states);
+  // Of a world that was finalized there are none.
+  if (states == nullptr) return XIO_PE_UNKNOWN;
+  return static_cast<xio_pe_life_t>(load<scope::system, order::relaxed>(&states[pe]));
 }

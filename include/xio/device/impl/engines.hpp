@@ -86,12 +86,14 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
 }
 
 XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
@@ -101,12 +103,14 @@ XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 }
 
 XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::peer>(dst, c.peers[pe].direct + offset, bytes);
@@ -143,12 +147,14 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) 
 // or null.
 XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
                                          u64* counter = nullptr) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, data, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put_signal(c, pe, data, s, counter, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
@@ -175,12 +181,14 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy
 }
 
 XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
-  posted p{0, XIO_ERR_NO_ROUTE};
+  posted p{0, XIO_OK};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::signal(c, pe, s, &p.request);
+  } else {
+    p.status = refusal_of(way);
   }
   return p;
 }
@@ -209,25 +217,26 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
 XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
   mark_rings_used(c);
-  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
   mark_rings_used(c);
-  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : XIO_ERR_NO_ROUTE;
+  return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
                                            u64* old) {
-  if (!k_has_rdma || way != route::rdma) return XIO_ERR_NO_ROUTE;
+  if (!k_has_rdma || way != route::rdma) return refusal_of(way);
   mark_rings_used(c);
   return rdma::atomic(c, pe, change, fetch, old);
 }
 
-// Adds a ring to what a call has waited for so far; the first failure stays.
+// Adds a ring to what a call has waited for so far; the first failure stays. Fences and quiets have nothing to do with
+// queues to PEs that were excluded.
 XIO_DEVICE void quiet_next(const ring_view& r, const world_view& w, waited* all) {
   const waited one = quiet_ring(r, w, all->since);
-  *all = {one.since, all->status != XIO_OK ? all->status : one.status};
+  *all = {one.since, all->status != XIO_OK || is_excluded(one.status) ? all->status : one.status};
 }
 
 // All queue pairs and copy queues of a PE.

@@ -25,7 +25,7 @@ XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe
     p.status = rdma::put_immediate(c, pe, data, immediate, &p.request);
     return p;
   }
-  posted p{0, XIO_OK};
+  posted p{0, is_excluded(way) ? XIO_ERR_PEER : XIO_OK};
   if (data.bytes != 0) p = engine_put(c, way, pe, data.offset, data.src, data.bytes);
   if (p.status == XIO_OK) p.status = wait_request(c, p.request);
   return p.status == XIO_OK ? put_immediate_alone(c, pe, immediate) : posted{0, p.status};

@@ -35,11 +35,12 @@ XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
 }
 
 // Drains every queue that the ctx has posted to; the failure of one that has failed. An op of a drive that failed by
-// itself is no failure of its queue.
+// itself is no failure of its queue, and queues to excluded PEs are nobody's business.
 XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
   const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
   for (u32 i = 0; rings && i < c.ring_count; ++i)
-    if (const xio_status_t failure = drain_one(c.rings[i], [](const ring_view& r) { reap_ring(r); }); failure != XIO_OK)
+    if (const xio_status_t failure = drain_one(c.rings[i], [](const ring_view& r) { reap_ring(r); });
+        failure != XIO_OK && !is_excluded(failure))
       return failure;
   return drain_storages(c);
 }

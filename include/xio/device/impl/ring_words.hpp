@@ -40,6 +40,10 @@ XIO_DEVICE xio_status_t ring_failure(const ring_view& r) {
   return static_cast<xio_status_t>(static_cast<int>(load<scope::agent, order::acquire>(&r.state->failed)));
 }
 
+// Whether that is the failure of a queue whose PE was excluded, for which nobody waits any more. The host writes it;
+// engines never do.
+XIO_DEVICE bool is_excluded(xio_status_t failure) { return failure == XIO_ERR_PEER; }
+
 // A batch is marked at its first slot: the ticket, by 47 bits, and how many slots there are, by 16. A batch of none
 // does not exist, so memory of all zeroes marks nothing.
 constexpr u64 k_mark_ends_batch = u64{1} << 63;

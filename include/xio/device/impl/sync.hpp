@@ -29,11 +29,18 @@ XIO_DEVICE xio_status_t fence_all(const xio_ctx_t& ctx) {
   return c == nullptr ? XIO_ERR_STATE : fence_all(*c);
 }
 
+// Of a PE that is named alone. A ctx without holes is one look at what the kernel was given.
+XIO_DEVICE xio_status_t check_pe(const xio_ctx_t& ctx, int pe) {
+  if (static_cast<u32>(pe) >= ctx.n_pes) return XIO_ERR_PE;
+  const bool holes = (ctx.flags & ctx_has_holes) != 0;
+  return holes && is_excluded(ctx_of(ctx).peers[pe].small) ? XIO_ERR_PEER : XIO_OK;
+}
+
 XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
   const ctx_view* c = view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  if (static_cast<u32>(pe) >= c->world->n_pes)
-    return ctx_fail(*c, XIO_ERR_PE, call_of(call_kind::fence_pe, nullptr, nullptr, 0, pe));
+  if (const xio_status_t wrong = check_pe(ctx, pe); wrong != XIO_OK)
+    return ctx_fail(*c, wrong, call_of(call_kind::fence_pe, nullptr, nullptr, 0, pe));
   waited all{0, XIO_OK};
   fence_peer(*c, c->peers[pe], &all);
   fence<scope::system, order::release>();
@@ -265,6 +272,8 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
 XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
   // Others wait at a flag that a mapped PE has not sent; only then is there time to ask.
   if (has_sent && is_gone(ctx_of(ctx))) return XIO_ERR_STATE;
+  // An excluded PE does not come: its neighbours would know at once, and the others wait for these.
+  if ((ctx.flags & ctx_has_holes) != 0) return ctx_fail(ctx_of(ctx), XIO_ERR_PEER, call_of(call_kind::sync_all));
   for (; (u64{1} << round) < ctx.n_pes; ++round) {
     const xio_status_t status = barrier_round(ctx, round, epoch, has_sent, &since);
     if (status != XIO_OK) return status;
@@ -373,9 +382,8 @@ XIO_DEFINE_FORMS(xio_status_t, xio_sync_all, (const xio_ctx_t& ctx), xio::dev::s
 XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   const xio::dev::ctx_view* c = xio::dev::view_of(ctx);
   if (c == nullptr) return XIO_ERR_STATE;
-  if (static_cast<uint32_t>(pe) >= c->world->n_pes)
-    return xio::dev::ctx_fail(*c, XIO_ERR_PE,
-                              xio::dev::call_of(xio::dev::call_kind::quiet_pe, nullptr, nullptr, 0, pe));
+  if (const xio_status_t wrong = xio::dev::check_pe(ctx, pe); wrong != XIO_OK)
+    return xio::dev::ctx_fail(*c, wrong, xio::dev::call_of(xio::dev::call_kind::quiet_pe, nullptr, nullptr, 0, pe));
   return xio::dev::quiet_peer(*c, c->peers[pe]);
 }
 XIO_DEVICE xio_status_t xio_wait(const xio_ctx_t& ctx, xio_req_t request) {

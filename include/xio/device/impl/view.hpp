@@ -169,9 +169,12 @@ static_assert(offsetof(ring_view, rdma) == 48 && offsetof(ring_view, nvme) == 48
 
 // --- Peers, memory, storage --------------------------------------------------------------------------
 
-enum class route : std::uint8_t { none = 0, direct = 1, rdma = 2, sdma = 3 };
+// Ways from `excluded` on are none: the host has taken the PE out (xio_exclude). Bulk copies have the one above it, so
+// that fences take the row for one of several ways, and look closer.
+enum class route : std::uint8_t { none = 0, direct = 1, rdma = 2, sdma = 3, excluded = 4, excluded_bulk = 5 };
 
-// One per PE of the world.
+// One per PE of the world. The host changes the ways of a PE that is excluded, and nothing else, under kernels that
+// run.
 struct peer_view {
   unsigned char* direct;     // the peer's heap in this address space, or null
   route small;               // blocking, scalar and fetching ops
@@ -341,6 +344,7 @@ struct alignas(128) world_view {
   std::uint64_t heap_bytes;
   std::uint64_t ticks_per_ms;          // of wall_clock()
   std::uint64_t timeout_ticks;         // 0 = none
+  const std::uint32_t* pe_states;      // in host memory, an xio_pe_life_t for each PE
   region_view regions[k_max_regions];  // row 0 is the heap
   storage_view storages[k_max_storages];
   hdp_view hdp;
@@ -383,6 +387,7 @@ constexpr std::uint32_t k_gone = 0x7fffffff;
 enum ctx_flags : std::uint32_t {
   ctx_flushes_hdp = 1,  // world_view::hdp has a way
   ctx_all_mapped = 2,   // loads and stores are the way of all but bulk copies, to every PE
+  ctx_has_holes = 4,    // a PE was excluded
 };
 
 // A copy engine queue of xio/sdma.h. Of `world` only the clock and the timeout are set.

@@ -152,6 +152,11 @@ class direct_queues final : public queue_set {
     for (const auto& q : queues_)
       if (q != nullptr) q->stop();
   }
+  void stop_to(int pe) noexcept override {
+    // The watch of immediates goes on for the others, and finds a queue pair that is gone empty.
+    for (std::size_t i = 0; i < per_peer_; ++i)
+      if (const auto& q = queues_[static_cast<std::size_t>(pe) * per_peer_ + i]; q != nullptr) q->stop();
+  }
   // As joined_nics::create_queues wants them.
   queue_address get_queue_address(std::size_t place) {
     if (queues_[place] == nullptr) return {};

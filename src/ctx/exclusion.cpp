@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// How PEs are taken out of contexts. docs/failures.md says what programs see, docs/decisions/0172 why.
+#include <algorithm>
+#include <vector>
+
+#include "base/log.hpp"
+#include "ctx/context_book.hpp"
+#include "ctx/rings.hpp"
+#include "transport/rdma/vendor_text.hpp"
+
+namespace xio {
+
+namespace {
+
+bool is_among(int pe, const std::vector<int>& pes) { return std::find(pes.begin(), pes.end(), pe) != pes.end(); }
+
+// The four bytes of a row that kernels read as one.
+struct ways {
+  dev::route small, bulk, atomic;
+  std::uint8_t used;
+};
+constexpr ways k_no_way{dev::route::excluded, dev::route::excluded_bulk, dev::route::excluded, 0};
+static_assert(sizeof(ways) == 4);
+
+}  // namespace
+
+// Its addresses stay: a kernel that has just read the old ways uses them.
+void context::refuse_peer(std::uint32_t lane, int pe) {
+  auto* row = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0) + pe;
+  gpu::put_value(reinterpret_cast<ways*>(&row->small), k_no_way);
+}
+
+// Whether any op on them was not complete.
+bool context::lose_rings(std::uint32_t lane, const std::vector<int>& pes) {
+  bool lost = false;
+  for (std::size_t i = lane * rings_per_lane_; i < (lane + std::size_t{1}) * rings_per_lane_ && i < rings_.size(); ++i)
+    if (is_among(ring_peers_[i], pes)) lost |= exclude_ring(rings_[i]);
+  return lost;
+}
+
+void context::stop_queues(const std::vector<int>& pes) noexcept {
+  for (const auto& set : queues_.pairs)
+    for (const int pe : pes) set->stop_to(pe);
+  // In the order in which they were made: lane by lane, PE by PE.
+  std::size_t copy = 0;
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane)
+    for (std::size_t pe = 0; pe < n_pes(); ++pe)
+      for (std::uint32_t which = 0; plan_.to[pe].uses(dev::route::sdma) && which < settings_.copy_queues;
+           ++which, ++copy)
+        if (copy < queues_.copies.size() && is_among(static_cast<int>(pe), pes)) queues_.copies[copy]->stop();
+}
+
+void context::exclude(const std::vector<int>& pes) {
+  // First what kernels look at, so that they post no more, then the queues.
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    if (has_rings() || lane == 0)
+      for (const int pe : pes) refuse_peer(lane, pe);
+    if (stopped_ || !lose_rings(lane, pes)) continue;
+    std::uint32_t kept = 0;
+    gpu::copy(&kept, &view()[lane].error, sizeof kept);
+    if (kept == 0) gpu::put_value(&view()[lane].error, static_cast<std::uint32_t>(XIO_ERR_PEER));
+  }
+  stop_queues(pes);
+}
+
+std::string context::silence_of(int pe) const {
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    if (ring_peers_[i] != pe) continue;
+    const std::string why = silence_on(rings_[i]);
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+void context_book::exclude(const std::vector<int>& pes) {
+  for (const auto& [id, c] : contexts_.live()) c->exclude(pes);
+}
+
+std::string context_book::silence_of(int pe) const {
+  for (const auto& [id, c] : contexts_.live())
+    if (std::string why = c->silence_of(pe); !why.empty()) return why;
+  return "";
+}
+
+}  // namespace xio
