@@ -157,8 +157,8 @@ XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
   return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
 }
 
-// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is what
-// that costs.
+// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is
+// what that costs.
 constexpr u64 k_most_staged = 16 << 10;
 
 // Takes `bytes` of each block out of this PE's area, and as many of the own block from where it is.
@@ -274,7 +274,9 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
   const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
   // Packets are sent out of the team's memory.
   if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
-      !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes}; }))
+      !engines_reach(ctx, t, [&](u32 to) {
+        return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes};
+      }))
     return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
   return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};

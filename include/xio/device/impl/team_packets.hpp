@@ -80,8 +80,7 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
     u64 heads[k_taken_together];
     XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) at[i] = message(t, x.epoch, member(i));
     const xio_status_t one = poll_members<2>(ctx, t, x, [&] {
-      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] =
-          load<scope::system, direct::k_watch_load>(at[i]);
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] = load<scope::system, direct::k_watch_load>(at[i]);
       bool all = true;
       XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) all = all && static_cast<u32>(heads[i] >> 32) == x.flag();
       return all;
@@ -142,7 +141,8 @@ XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_te
   const xio_status_t sent = send_packets(g, ctx, t, x, count, [=](u32, u32 w) { return part(w); });
   xio_status_t same = XIO_OK;
   const xio_status_t taken = take_packets(g, ctx, t, x, count, [&](u32 from, u32 w, u32 value) {
-    if (value != part(w)) same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
+    if (value != part(w))
+      same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
   });
   return end(g, t, x, first_of(first_of(sent, taken), same));
 }

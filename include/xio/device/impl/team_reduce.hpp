@@ -159,8 +159,8 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
   bool combines = own.is_good() && job.bytes != 0;
   bool compares = combines && (tag & k_tag_folded) != 0;
   XIO_ROLLED for (;; combines = compares = false) {
-    const xio_status_t status = compares ? exchange_sizes(g, ctx, t, tag, job.bytes)
-                                         : exchange_headers(g, ctx, t, own.stated());
+    const xio_status_t status =
+        compares ? exchange_sizes(g, ctx, t, tag, job.bytes) : exchange_headers(g, ctx, t, own.stated());
     if (!own.is_good()) {
       const xio_status_t mine = refuse_own(g, ctx, t, tag, why);
       return was_heard(status) ? mine : status;

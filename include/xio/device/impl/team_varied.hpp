@@ -105,7 +105,9 @@ struct varied_blocks {
         return {refusal::not_symmetric, 0, dst_counts[m] > most ? dst_counts[m] : src_counts[m]};
       if (!is_symmetric(ctx, dst + dst_offset(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
-    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, from(to), src_bytes(to)}; }))
+    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) {
+          return outgoing_block{nullptr, from(to), src_bytes(to)};
+        }))
       return {refusal::unreachable};
     return overlaps(n, me) ? objection{refusal::overlap} : objection{};
   }
