@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collectives in which something is wrong, one table: each call by wave and workgroup (sync and barrier by a thread,
 // too), in several sizes, with each kind of mistake of one member, of some and of all. A refused call is XIO_ERR_ARG on
-// every member and has changed no byte of a heap; what is none of the call's business changes nothing; and the next
-// call on the channel works.
+// every member and has changed no byte of a heap; a mistake that is none of the call's business changes nothing; and
+// the next call on the channel works.
 //
 //   faults          few sizes
 //   faults all      all of them
@@ -26,7 +26,7 @@ constexpr const char* k_call_names[] = {"sync",     "barrier", "broadcast", "all
 constexpr bool has_data(int call) { return call > barrier; }
 constexpr unsigned k_threads_of[] = {1, 64, 96};
 
-// What a member does wrong.
+// A mistake of a member.
 enum mistake {
   none,
   kept_error,
@@ -56,7 +56,7 @@ constexpr const char* k_mistake_names[] = {"nothing",
                                            "counts of equal tags",
                                            "unequal sizes",
                                            "src that engines do not reach"};
-// Who does it.
+// The members that make it.
 enum who { first, last, some, all, k_whos };
 constexpr const char* k_who_names[] = {"PE 0", "the last PE", "every second PE", "every PE"};
 bool is_wrong(who w, int me, int n) {
@@ -183,7 +183,7 @@ bool fits(mistake m, int call, size_t bytes, size_t packets) {
   if (m == colliding) return bytes == k_most && call != alltoallv && call != collect;
   if (m == other_count) return call != collect && call != alltoallv;
   if (m == overlapping) return any && call != broadcast;
-  // A reduce takes packets from any memory, to any memory.
+  // Packets of a reduce may come from any memory, and go to any.
   if (m == not_symmetric) return any && (call != reduce || bytes > packets);
   if (m == unreachable) return any && call != reduce && call != reduce_scatter;
   return true;

@@ -42,8 +42,8 @@ XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, 
 XIO_FORMS(xio_status_t, xio_team_sync, xio_team_sync_wave, xio_team_sync_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 
-// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible. What
-// the quiet of one member returns is that member's status alone.
+// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible. A
+// failure of one member's quiet is that member's status alone.
 XIO_FORMS(xio_status_t, xio_team_barrier, xio_team_barrier_wave, xio_team_barrier_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 

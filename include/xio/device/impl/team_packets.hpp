@@ -94,18 +94,39 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
   return status;
 }
 
-// What a member has for itself of what goes as packets: its words are taken as the others' are.
+// A block that a member has for itself.
 struct own_block {
   unsigned char* to;
   const unsigned char* from;
   u64 bytes;
 };
 
-// Takes what they sent: take(member, w, value) for each word; and `own`, of as many words. Nothing is taken before all
-// members are known to be in one call.
+// take(member, w, value), and the own block beside it: its words are taken as the others' are.
+template <class Take>
+struct take_with_own {
+  own_block own;
+  Take take;
+  XIO_DEVICE void operator()(u32 from, u32 w, u32 value) const { take(from, w, value); }
+};
+template <class Take>
+XIO_DEVICE take_with_own<Take> taking_own(const own_block& own, const Take& take) {
+  return {own, take};
+}
+template <class Take>
+XIO_DEVICE own_block own_block_of(const Take&) {
+  return own_block{};
+}
+template <class Take>
+XIO_DEVICE own_block own_block_of(const take_with_own<Take>& t) {
+  return t.own;
+}
+
+// Takes the words that the others sent: take(member, w, value) for each; an own block is of as many words. Nothing is
+// taken before all members are known to be in one call.
 template <class Group, class Count, class Take>
 XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                     Count&& words_from, Take&& take, const own_block& own = {}) {
+                                     Count&& words_from, Take&& take) {
+  const own_block own = own_block_of(take);
   // Of two members, those who take words of the other look at its header by that.
   xio_status_t status = t.n_pes > 2 ? hear_all(ctx, t, x) : XIO_OK;
   if (status != XIO_OK) return status;
