@@ -40,7 +40,7 @@ typedef struct xio_team {
   uint32_t channel;
   uint32_t packet_bytes; /* messages of a member up to this many bytes go as packets */
   uint32_t area_bytes;   /* of each of the areas where a reduce combines what is larger: XIO_TEAM_AREA */
-  uint32_t token;      /* random: marks this PE's words of the team */
+  uint32_t token;        /* random: marks this PE's words of the team */
 } xio_team_t;
 
 /* Host and device, local. This PE's number in the team; -1 for the empty team. */

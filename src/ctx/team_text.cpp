@@ -51,9 +51,7 @@ std::string team_name(std::uint64_t word) {
 }
 
 // Of a number of 19 bits, which may be negative.
-std::int32_t root_of(std::uint32_t bits) {
-  return static_cast<std::int32_t>(bits << 13) >> 13;
-}
+std::int32_t root_of(std::uint32_t bits) { return static_cast<std::int32_t>(bits << 13) >> 13; }
 
 std::string member_name(const dev::call_record& r, std::uint64_t member) {
   return fmt::format("PE {}, its member {},", static_cast<std::int32_t>(r.pe), member);
@@ -95,7 +93,8 @@ std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32
     case refusal::unreachable:
       return "src is in memory that no engine reaches; take it from xio_malloc, or call xio_mem_register";
     case refusal::no_such_root:
-      return fmt::format("there is no root {}; members are 0 to xio_team_n_pes - 1", static_cast<std::int32_t>(r.found));
+      return fmt::format("there is no root {}; members are 0 to xio_team_n_pes - 1",
+                         static_cast<std::int32_t>(r.found));
     case refusal::unequal:
       return fmt::format("this PE gave {} bytes for member {}, whose dst_bytes has {}; give both the same", r.bytes,
                          r.found, r.wanted);

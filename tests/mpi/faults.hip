@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collectives in which something is wrong, one table: each call by wave and workgroup (sync and barrier by a thread,
 // too), in several sizes, with each kind of mistake of one member, of some and of all. A refused call is XIO_ERR_ARG on
-// every member and has changed no byte of a heap; what is none of the call's business changes nothing; and the next
-// call on the channel works.
+// every member and has changed no byte of a heap; a mistake that is none of the call's business changes nothing; and
+// the next call on the channel works.
 //
 //   faults          few sizes
 //   faults all      all of them
@@ -26,14 +26,37 @@ constexpr const char* k_call_names[] = {"sync",     "barrier", "broadcast", "all
 constexpr bool has_data(int call) { return call > barrier; }
 constexpr unsigned k_threads_of[] = {1, 64, 96};
 
-// What a member does wrong.
-enum mistake { none, kept_error, another_call, other_count, null_dst, null_src, not_symmetric, overlapping, no_root,
-               no_number, colliding, unequal, unreachable, k_mistakes };
-constexpr const char* k_mistake_names[] = {"nothing",         "a kept error",   "another call", "another count",
-                                           "dst null",        "src null",       "dst elsewhere", "dst over src",
-                                           "no such root",    "too many bytes", "counts of equal tags", "unequal sizes",
+// A mistake of a member.
+enum mistake {
+  none,
+  kept_error,
+  another_call,
+  other_count,
+  null_dst,
+  null_src,
+  not_symmetric,
+  overlapping,
+  no_root,
+  no_number,
+  colliding,
+  unequal,
+  unreachable,
+  k_mistakes
+};
+constexpr const char* k_mistake_names[] = {"nothing",
+                                           "a kept error",
+                                           "another call",
+                                           "another count",
+                                           "dst null",
+                                           "src null",
+                                           "dst elsewhere",
+                                           "dst over src",
+                                           "no such root",
+                                           "too many bytes",
+                                           "counts of equal tags",
+                                           "unequal sizes",
                                            "src that engines do not reach"};
-// Who does it.
+// The members that make it.
 enum who { first, last, some, all, k_whos };
 constexpr const char* k_who_names[] = {"PE 0", "the last PE", "every second PE", "every PE"};
 bool is_wrong(who w, int me, int n) {
@@ -160,7 +183,7 @@ bool fits(mistake m, int call, size_t bytes, size_t packets) {
   if (m == colliding) return bytes == k_most && call != alltoallv && call != collect;
   if (m == other_count) return call != collect && call != alltoallv;
   if (m == overlapping) return any && call != broadcast;
-  // A reduce takes packets from any memory, to any memory.
+  // Packets of a reduce may come from any memory, and go to any.
   if (m == not_symmetric) return any && (call != reduce || bytes > packets);
   if (m == unreachable) return any && call != reduce && call != reduce_scatter;
   return true;
@@ -183,7 +206,8 @@ job make_wrong(const place& p, job j, mistake m) {
   if (m == colliding) j.bytes = k_same_tag;
   if (m == null_dst) j.dst = nullptr;
   if (m == null_src) j.src = nullptr;
-  if (m == not_symmetric || m == unreachable) (m == unreachable ? const_cast<unsigned char*&>(j.src) : j.dst) = p.elsewhere.data();
+  if (m == not_symmetric || m == unreachable)
+    (m == unreachable ? const_cast<unsigned char*&>(j.src) : j.dst) = p.elsewhere.data();
   if (m == overlapping) j.src = j.dst + 4;
   if (m == no_root) j.root = p.t.me % 2 == 0 ? -1 : p.t.n;
   if (m == no_number) j.bytes = j.call == reduce_scatter ? size_t{1} << 63 : ~size_t{0} - 7;
@@ -202,7 +226,7 @@ std::vector<size_t> numbers_of(const place& p, size_t bytes, mistake m) {
 }
 
 void run(const place& p, const job& j, rig::scope s, bool with_next) {
-#define XIO_BY(kernel)                                                                                  \
+#define XIO_BY(kernel)                                                                                    \
   if (s == rig::thread) RUN((kernel<rig::thread>), 1, k_threads_of[s], p.t.ctx, p.team, j, p.out.data()); \
   if (s == rig::wave) RUN((kernel<rig::wave>), 1, k_threads_of[s], p.t.ctx, p.team, j, p.out.data());     \
   if (s == rig::workgroup) RUN((kernel<rig::workgroup>), 1, k_threads_of[s], p.t.ctx, p.team, j, p.out.data());
@@ -252,7 +276,8 @@ void try_one(place& p, int call, rig::scope s, size_t bytes, mistake m, who w, c
   rig::expect_status(static_cast<xio_status_t>(o.status), is_good ? XIO_OK : XIO_ERR_ARG, what);
   rig::expect(o.next == XIO_OK && o.data == 0, "the call after %s: %s, %d words wrong", what,
               xio_status_name(static_cast<xio_status_t>(o.next)), o.data);
-  rig::expect_status(static_cast<xio_status_t>(o.quiet), m == kept_error && wrong ? XIO_ERR_PE : XIO_OK, "quiet after it");
+  rig::expect_status(static_cast<xio_status_t>(o.quiet), m == kept_error && wrong ? XIO_ERR_PE : XIO_OK,
+                     "quiet after it");
   rig::expect_same(rig::team::read(p.heap, 2 * p.room), is_good ? h.after : h.before, what);
 }
 
@@ -309,11 +334,12 @@ void strangers(place& p) {
       p.t.barrier();
       RUN(alone<rig::workgroup>, 1, 64, p.t.ctx, team, good_call(p, call, 8), p.out.data());
       p.t.barrier();
-      rig::expect_status(static_cast<xio_status_t>(p.out.get()[0].status), team.id == ended.id ? XIO_ERR_STATE : XIO_ERR_ARG,
-                         k_call_names[call]);
+      rig::expect_status(static_cast<xio_status_t>(p.out.get()[0].status),
+                         team.id == ended.id ? XIO_ERR_STATE : XIO_ERR_ARG, k_call_names[call]);
       rig::expect_same(rig::team::read(p.heap, 2 * p.room), wanted, k_call_names[call]);
     }
-  rig::expect(rig::team::read(static_cast<uint64_t*>(reused), numbers.size()) == numbers, "memory of an ended team changed");
+  rig::expect(rig::team::read(static_cast<uint64_t*>(reused), numbers.size()) == numbers,
+              "memory of an ended team changed");
   MUST(xio_free(p.t.world(), reused));
   MUST(xio_team_destroy(other.world(), theirs));
 }
@@ -330,12 +356,13 @@ void absent(place& p, int call, rig::scope s, size_t bytes, int missing) {
     run(p, good_call(p, call, bytes), s, false);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     rig::expect_status(static_cast<xio_status_t>(p.out.get()[0].status), XIO_ERR_TIMEOUT, k_call_names[call]);
-    rig::expect(took.count() < 1.2 * k_wait_s + 0.3, "%s of %zu bytes by a %s, %d of %d absent: %.2f s", k_call_names[call],
-                bytes, rig::k_scope_names[s], missing, p.t.n, took.count());
+    rig::expect(took.count() < 1.2 * k_wait_s + 0.3, "%s of %zu bytes by a %s, %d of %d absent: %.2f s",
+                k_call_names[call], bytes, rig::k_scope_names[s], missing, p.t.n, took.count());
     xio_error_info_t info = XIO_ERROR_INFO_INIT;
     MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
-    rig::expect(std::strstr(info.sentence, "): PE ") != nullptr && std::strstr(info.sentence, "has not come") != nullptr,
-                "after %s PE %d reads \"%s\"", k_call_names[call], p.t.me, info.sentence);
+    rig::expect(
+        std::strstr(info.sentence, "): PE ") != nullptr && std::strstr(info.sentence, "has not come") != nullptr,
+        "after %s PE %d reads \"%s\"", k_call_names[call], p.t.me, info.sentence);
   }
   p.t.barrier();
   MUST(xio_team_destroy(p.t.world(), p.team));
@@ -358,17 +385,26 @@ int main(int argc, char** argv) {
   const rig::team t;
   if (waits) rig::limit_waits(t);
   const auto n = static_cast<size_t>(t.n);
-  const std::vector<size_t> sizes = asked == "all"  ? std::vector<size_t>{0, 8, 1000, 100000, k_most}
-                                    : waits         ? std::vector<size_t>{1000, 100000}
-                                                    : std::vector<size_t>{8, 1000, 100000};
+  const std::vector<size_t> sizes = asked == "all" ? std::vector<size_t>{0, 8, 1000, 100000, k_most}
+                                    : waits        ? std::vector<size_t>{1000, 100000}
+                                                   : std::vector<size_t>{8, 1000, 100000};
   const size_t room = room_for(t.n, sizes.back());
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));
   rig::device_array<size_t> numbers(4 * n);
   rig::device_array<outcome> out(1);
   rig::device_array<unsigned char> elsewhere(room);
-  place p{t, team, t.symmetric<unsigned char>(2 * room), room, t.symmetric<uint64_t>(n), t.symmetric<uint64_t>(1),
-          t.symmetric<uint64_t>(1), numbers, out, elsewhere, t.route == "rdma" || t.route == "sdma"};
+  place p{t,
+          team,
+          t.symmetric<unsigned char>(2 * room),
+          room,
+          t.symmetric<uint64_t>(n),
+          t.symmetric<uint64_t>(1),
+          t.symmetric<uint64_t>(1),
+          numbers,
+          out,
+          elsewhere,
+          t.route == "rdma" || t.route == "sdma"};
   if (waits) {
     absentees(p, sizes);
   } else {

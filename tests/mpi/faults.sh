@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Collectives in which something is wrong (faults.hip), on three routes: some cases among 3 PEs; with `all` the whole
-# table among 2, 3, 5 and 9, and members that do not come. What that takes at a time is 1 to 10 minutes.
+# table among 2, 3, 5 and 9, and members that do not come. Each of these runs is 1 to 10 minutes long.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
 for route in direct rdma sdma; do

@@ -95,9 +95,9 @@ TEST(team, a_sentence_names_reductions_and_types) {
 TEST(team, a_sentence_says_why_another_member_refused) {
   const std::uint32_t mine = tag_of(op::broadcast, 24, 1);
   for (const int root : {-1, 77, 70000, -70000})
-    expect_words(refused_text(record_of(refusal::unlike, mine,
-                                        tag_of(refusal::no_such_root, static_cast<std::uint32_t>(root)))),
-                 {"PE 5, its member 2, refused its own arguments: ", fmt::format("there is no root {};", root).c_str()});
+    expect_words(
+        refused_text(record_of(refusal::unlike, mine, tag_of(refusal::no_such_root, static_cast<std::uint32_t>(root)))),
+        {"PE 5, its member 2, refused its own arguments: ", fmt::format("there is no root {};", root).c_str()});
   dev::call_record own = record_of(refusal::no_such_root, mine, 0);
   own.found = static_cast<std::uint32_t>(-1);
   expect_words(refused_text(own), {"there is no root -1; members are 0 to xio_team_n_pes - 1"});
@@ -115,10 +115,9 @@ TEST(team, large_counts_that_differ_have_tags_that_differ) {
 
 TEST(team, every_sentence_has_room) {
   const std::uint32_t longest = tag_of(op::reduce_scatter, 524287, 1 << 5 | 3);
-  for (const refusal why :
-       {refusal::unlike, refusal::null_pointer, refusal::not_symmetric, refusal::overlap, refusal::no_such_root,
-        refusal::unequal, refusal::unreachable, refusal::foreign, refusal::empty_team, refusal::destroyed,
-        refusal::broken})
+  for (const refusal why : {refusal::unlike, refusal::null_pointer, refusal::not_symmetric, refusal::overlap,
+                            refusal::no_such_root, refusal::unequal, refusal::unreachable, refusal::foreign,
+                            refusal::empty_team, refusal::destroyed, refusal::broken})
     for (const std::uint32_t other :
          {tag_of(op::reduce_scatter, 524286, 1 << 5 | 3), dev::teams::k_refuses, tag_of(refusal::not_symmetric, 0),
           tag_of(refusal::no_such_root, static_cast<std::uint32_t>(-100000))}) {

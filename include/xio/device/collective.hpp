@@ -8,9 +8,9 @@
 //   team         the team, by one of its channels
 //   dst          where the result goes: a symmetric address, aligned for its type where there is one. It must be ready
 //                on every member before one of them calls: another may write to it at once
-//   src          where this member's data is, likewise; of alltoall(v), fcollect, collect and broadcast also memory that
-//                xio_mem_register has, or any where no engine carries it. It must not overlap `dst`; only xio_reduce
-//                takes dst == src
+//   src          where this member's data is, likewise; of alltoall(v), fcollect, collect and broadcast also memory
+//                that xio_mem_register has, or any where no engine carries it. It must not overlap `dst`; only
+//                xio_reduce takes dst == src
 //   bytes        size of a block in bytes; 0 only synchronises, and dst and src may be null
 //   count        elements of a result; 0 likewise
 //   root         number in the team of the member that sends

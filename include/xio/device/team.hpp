@@ -18,8 +18,8 @@
 // own memory, and the next call can succeed. XIO_ERR_TIMEOUT after the world's timeout if a member does not come, and
 // the failure of an engine that carries words to a member: then the channel is of no use any more, and every later call
 // on it returns that status at once. An engine that fails when all members have been heard, as one that still reads a
-// source, is returned, too, and leaves the channel as it is. No other error of the ctx, and no drive, is any business of
-// these calls. xio_ctx_error has a sentence for each, with the call, the team and the other member; quiet does not
+// source, is returned, too, and leaves the channel as it is. No other error of the ctx, and no drive, is any business
+// of these calls. xio_ctx_error has a sentence for each, with the call, the team and the other member; quiet does not
 // report them again.
 #pragma once
 #include "xio/device/impl/forms.hpp"
@@ -42,8 +42,8 @@ XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, 
 XIO_FORMS(xio_status_t, xio_team_sync, xio_team_sync_wave, xio_team_sync_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 
-// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible. What
-// the quiet of one member returns is that member's status alone.
+// xio_quiet, then xio_team_sync: when it returns, all ops that members made by their ctx are complete and visible. A
+// failure of one member's quiet is that member's status alone.
 XIO_FORMS(xio_status_t, xio_team_barrier, xio_team_barrier_wave, xio_team_barrier_wg,
           (const xio_ctx_t& ctx, const xio_team_t& team));
 

@@ -17,8 +17,8 @@ namespace xio::dev {
 
 // --- Rings of any kind -------------------------------------------------------------------------------
 
-// Completes everything posted so far on a ring of a ctx. All rings that a call completes have one deadline: the result's
-// `since` is for the next one.
+// Completes everything posted so far on a ring of a ctx. All rings that a call completes have one deadline: the
+// result's `since` is for the next one.
 XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
   if constexpr (k_posts_by_leaf) {
     // Three loads in one look, and no fence behind each: callers have one for all rings.

@@ -160,13 +160,13 @@ XIO_DEVICE xio_status_t end(const Group& g, const xio_team_t& t, const exchange&
 
 XIO_DEVICE xio_status_t first_of(xio_status_t a, xio_status_t b) { return a != XIO_OK ? a : b; }
 
-// Members that were heard have come, whatever they said; else nothing more of a call is waited for.
+// Members that were heard have come, in this call or another; else nothing more of a call is waited for.
 XIO_DEVICE bool was_heard(xio_status_t status) { return status == XIO_OK || status == XIO_ERR_ARG; }
 
-// The end of a call, behind those of its exchanges: engines have done what was posted for it, so sources may change, and
-// no word is lost if the program ends. A failure that is found here leaves the channel as it is.
+// The end of a call, behind those of its exchanges: engines have done what was posted for it, so sources may change,
+// and no word is lost if the program ends. A failure that is found here leaves the channel as it is.
 template <class Group>
-XIO_DEVICE xio_status_t settle(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
+XIO_DEVICE xio_status_t complete_call(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status) {
   if (!has_engines(ctx)) return status;
   const posted done = by_leader(g, [&] {
     return posted{0, was_heard(status) ? quiet_members(ctx_of(ctx), t) : XIO_OK};
@@ -357,22 +357,21 @@ XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::sync);
-  return settle(g, ctx, t, exchange_headers(g, ctx, t, tag_of(op::sync)));
+  return complete_call(g, ctx, t, exchange_headers(g, ctx, t, tag_of(op::sync)));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
   const channel_values found = load_channel(t);
-  // The quiet is the leader's release, too. A failed one does not keep the others waiting. `request` is when it began to
-  // wait.
+  // The quiet is the leader's release, too. A failed one does not keep the others waiting. `request` is when it began
+  // to wait.
   const posted mine = by_leader(g, [&] {
     const waited done = quiet_ctx<order::release>(ctx, quiet_by_one);
     return posted{done.since, done.status};
   });
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
-  const xio_status_t met =
-      settle(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));
+  const xio_status_t met = complete_call(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));
   // With no other member this is a quiet.
   if (t.n_pes == 1) fence<scope::system, order::seq_cst>();
   return first_of(mine.status, met);

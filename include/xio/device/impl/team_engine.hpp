@@ -28,7 +28,7 @@ struct outgoing_block {
   u64 bytes;
 };
 
-// Of what an engine has not taken. The caller has the status, so quiet says nothing of it.
+// Records an op that an engine has not taken. The caller has the status, so quiet says nothing of it.
 XIO_DEVICE xio_status_t record_unposted(const ctx_view& c, xio_status_t status, const call& what) {
   if (status != XIO_OK) record_call(what, c, status);
   return status;

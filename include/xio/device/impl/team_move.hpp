@@ -33,7 +33,7 @@ XIO_DEVICE bool all_are_direct(const xio_ctx_t& ctx, const xio_team_t& t) {
 }
 
 // To the members that loads and stores do not reach: block and word are one chain, so no copy is waited for. The
-// sources stay as they are until settle(). By values: what a reference names would not stay in registers.
+// sources stay as they are until complete_call(). By values: what a reference names would not stay in registers.
 template <class Group, class Block>
 XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, Block block_for) {
   u64* head = message(t, x.epoch, t.my_pe);
@@ -126,10 +126,23 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   return own;
 }
 
-// The blocks to place_at(member), and words behind them. `own` is what this PE has for itself.
+// Where blocks go: place_at(member), and of this PE's own one the block that is for itself.
+template <class Place>
+struct destinations {
+  own_block own;
+  Place place_at;
+};
+template <class Place>
+XIO_DEVICE destinations<Place> to_places(const own_block& own, const Place& place_at) {
+  return {own, place_at};
+}
+
+// The blocks, and words behind them.
 template <class Group, class Place>
 XIO_DEVICE xio_status_t exchange_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                        const blocks& b, own_block own, const Place& place_at) {
+                                        const blocks& b, const destinations<Place>& to_all) {
+  own_block own = to_all.own;
+  const Place place_at = to_all.place_at;
   const bool sends = b.sends(t.my_pe);
   xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
     return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
@@ -157,8 +170,8 @@ XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
   return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
 }
 
-// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is what
-// that costs.
+// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is
+// what that costs.
 constexpr u64 k_most_staged = 16 << 10;
 
 // Takes `bytes` of each block out of this PE's area, and as many of the own block from where it is.
@@ -184,7 +197,7 @@ XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const x
                                    const blocks& b) {
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
-  const xio_status_t status = exchange_blocks(g, ctx, t, x, b, own_block{}, [=](u32 to) { return areas.of(me, to); });
+  const xio_status_t status = exchange_blocks(g, ctx, t, x, b, to_places({}, [=](u32 to) { return areas.of(me, to); }));
   if (status == XIO_OK) take_parts(g, t, areas, b, b.bytes);
   return status;
 }
@@ -204,7 +217,7 @@ XIO_DEVICE xio_status_t agree_and_stage(const Group& g, const xio_ctx_t& ctx, co
   return end(g, t, x, first_of(sent, hear_headers(g, ctx, t, x)));
 }
 
-// What is larger goes straight to its place when all members are known to be in this call. Where the tag does not have
+// Larger blocks go straight to their places when all members are known to be in this call. Where the tag does not have
 // all of the size, and the blocks take much longer than an exchange, nothing goes by the area.
 template <class Group>
 XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
@@ -218,7 +231,7 @@ XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const x
   go_on(g, t, &x);
   unsigned char* mine = rest.dst + t.my_pe * b.dst_step;
   const own_block own = b.sends(t.my_pe) ? own_of(t, rest) : own_block{};
-  status = exchange_blocks(g, ctx, t, x, rest, own, [=](u32) { return mine; });
+  status = exchange_blocks(g, ctx, t, x, rest, to_places(own, [=](u32) { return mine; }));
   if (status == XIO_OK && first.bytes != 0) take_parts(g, t, areas, first, first.bytes);
   return status;
 }
@@ -236,7 +249,8 @@ XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const x
   if (t.n_pes == 1 && own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
-      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); }, own);
+      taking_own(
+          own, [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); }));
   return end(g, t, x, first_of(sent, taken));
 }
 
@@ -274,7 +288,9 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
   const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
   // Packets are sent out of the team's memory.
   if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
-      !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes}; }))
+      !engines_reach(ctx, t, [&](u32 to) {
+        return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes};
+      }))
     return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
   return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
@@ -303,7 +319,7 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
 }
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
-  return settle(g, ctx, t, exchange_move(g, ctx, t, tag, b));
+  return complete_call(g, ctx, t, exchange_move(g, ctx, t, tag, b));
 }
 
 template <class Group>

@@ -80,8 +80,7 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
     u64 heads[k_taken_together];
     XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) at[i] = message(t, x.epoch, member(i));
     const xio_status_t one = poll_members<2>(ctx, t, x, [&] {
-      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] =
-          load<scope::system, direct::k_watch_load>(at[i]);
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] = load<scope::system, direct::k_watch_load>(at[i]);
       bool all = true;
       XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) all = all && static_cast<u32>(heads[i] >> 32) == x.flag();
       return all;
@@ -95,18 +94,39 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
   return status;
 }
 
-// What a member has for itself of what goes as packets: its words are taken as the others' are.
+// A block that a member has for itself.
 struct own_block {
   unsigned char* to;
   const unsigned char* from;
   u64 bytes;
 };
 
-// Takes what they sent: take(member, w, value) for each word; and `own`, of as many words. Nothing is taken before all
-// members are known to be in one call.
+// take(member, w, value), and the own block beside it: its words are taken as the others' are.
+template <class Take>
+struct take_with_own {
+  own_block own;
+  Take take;
+  XIO_DEVICE void operator()(u32 from, u32 w, u32 value) const { take(from, w, value); }
+};
+template <class Take>
+XIO_DEVICE take_with_own<Take> taking_own(const own_block& own, const Take& take) {
+  return {own, take};
+}
+template <class Take>
+XIO_DEVICE own_block own_block_of(const Take&) {
+  return own_block{};
+}
+template <class Take>
+XIO_DEVICE own_block own_block_of(const take_with_own<Take>& t) {
+  return t.own;
+}
+
+// Takes the words that the others sent: take(member, w, value) for each; an own block is of as many words. Nothing is
+// taken before all members are known to be in one call.
 template <class Group, class Count, class Take>
 XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                     Count&& words_from, Take&& take, const own_block& own = {}) {
+                                     Count&& words_from, Take&& take) {
+  const own_block own = own_block_of(take);
   // Of two members, those who take words of the other look at its header by that.
   xio_status_t status = t.n_pes > 2 ? hear_all(ctx, t, x) : XIO_OK;
   if (status != XIO_OK) return status;
@@ -142,7 +162,8 @@ XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_te
   const xio_status_t sent = send_packets(g, ctx, t, x, count, [=](u32, u32 w) { return part(w); });
   xio_status_t same = XIO_OK;
   const xio_status_t taken = take_packets(g, ctx, t, x, count, [&](u32 from, u32 w, u32 value) {
-    if (value != part(w)) same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
+    if (value != part(w))
+      same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
   });
   return end(g, t, x, first_of(first_of(sent, taken), same));
 }

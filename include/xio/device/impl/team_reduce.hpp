@@ -114,7 +114,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   });
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
-  if (job.dst == job.src && status == XIO_OK) status = settle(g, ctx, t, status);
+  if (job.dst == job.src && status == XIO_OK) status = complete_call(g, ctx, t, status);
   if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
   g.sync();
   return status;
@@ -160,8 +160,8 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
   bool combines = own.is_good() && job.bytes != 0;
   bool compares = combines && (tag & k_tag_folded) != 0;
   XIO_ROLLED for (;; combines = compares = false) {
-    const xio_status_t status = compares ? exchange_sizes(g, ctx, t, tag, job.bytes)
-                                         : exchange_headers(g, ctx, t, own.stated());
+    const xio_status_t status =
+        compares ? exchange_sizes(g, ctx, t, tag, job.bytes) : exchange_headers(g, ctx, t, own.stated());
     if (!own.is_good()) {
       const xio_status_t mine = refuse_own(g, ctx, t, tag, why);
       return was_heard(status) ? mine : status;
@@ -173,7 +173,8 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
 
 // --- Rounds ------------------------------------------------------------------------------------------
 
-// What was put before is there before what is posted next: that needs a wait where they go by different queues.
+// Results that were put are there before the words that are posted next: that needs a wait where they go by different
+// queues.
 XIO_SLOW_PATH xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
   waited all{0, XIO_OK};
   for_member_queues(c, t, [&](const peer_view& p, const ring_view& r) {
@@ -302,7 +303,7 @@ XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_t
   static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
-  return settle(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
+  return complete_call(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
 }
 
 }  // namespace xio::dev::teams

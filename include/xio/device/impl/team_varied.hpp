@@ -41,11 +41,19 @@ XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const 
   return end(g, t, *x, first_of(sent, taken));
 }
 
-// The blocks themselves, after exchange x of the same call. A member whose own numbers and another's do not agree
+// The exchange by which extents were published, and what this member says of them.
+struct published {
+  exchange x;
+  stated_call said;
+};
+
+// The blocks themselves, after that. A member whose own numbers and another's do not agree
 // objects, and all learn of it before blocks are sent.
 template <class Group, class Block>
-XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& said,
-                                    exchange x, const Block& block_for, const own_block& own) {
+XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const published& after,
+                                    const Block& block_for, const own_block& own) {
+  const stated_call& said = after.said;
+  exchange x = after.x;
   go_on(g, t, &x);
   x.tag = said.stated();
   if (!said.is_good()) return exchange_refusal(g, ctx, t, x, said);
@@ -105,7 +113,9 @@ struct varied_blocks {
         return {refusal::not_symmetric, 0, dst_counts[m] > most ? dst_counts[m] : src_counts[m]};
       if (!is_symmetric(ctx, dst + dst_offset(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
-    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) { return outgoing_block{nullptr, from(to), src_bytes(to)}; }))
+    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) {
+          return outgoing_block{nullptr, from(to), src_bytes(to)};
+        }))
       return {refusal::unreachable};
     return overlaps(n, me) ? objection{refusal::overlap} : objection{};
   }
@@ -127,7 +137,7 @@ XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, co
   }
   const own_block own{b.dst + b.dst_offset(me), b.from(me), b.src_bytes(me)};
   return send_varied(
-      g, ctx, t, {tag, why}, x,
+      g, ctx, t, {x, {tag, why}},
       [=](u32 to) {
         return outgoing_block{b.dst + extent_by(t, x, to).place, b.from(to), b.src_bytes(to)};
       },
@@ -137,7 +147,7 @@ XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, co
 template <class Group>
 XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
-  return settle(g, ctx, t, exchange_varied(g, ctx, t, b));
+  return complete_call(g, ctx, t, exchange_varied(g, ctx, t, b));
 }
 
 template <class Group>
@@ -162,7 +172,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
     why = {refusal::unreachable};
   if (overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
   return send_varied(
-      g, ctx, t, {tag, why}, x,
+      g, ctx, t, {x, {tag, why}},
       [=](u32) {
         return outgoing_block{own.to, own.from, own.bytes};
       },
@@ -172,7 +182,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
 template <class Group>
 XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
-  return settle(g, ctx, t, exchange_collect(g, ctx, t, a));
+  return complete_call(g, ctx, t, exchange_collect(g, ctx, t, a));
 }
 
 }  // namespace xio::dev::teams

@@ -16,13 +16,13 @@ XIO_DEVICE void watched() {
   if constexpr (direct::k_watch_load == order::relaxed) fence<scope::system, order::acquire>();
 }
 
-// Polls until done() or the deadline; `c` is a ctx or its view, and `since` as for deadline::in. A flag that is on its way comes within the first few
-// looks, so nothing stands between these. The clock costs more than a look, so it is read only now and then, first when
-// the flag has not come for a while, and so is the HDP flushed, where the flag itself may wait. Every k_drain_ms
-// drain(c) drains queues, unless it is no_queues: the word may wait for an op that has failed, and then the failure is
-// the result.
-// then() makes the result once the flag has come: at each way out of the loops, so that nothing asks afterwards which
-// one it was; late() makes it where the deadline has passed, and no queue has failed.
+// Polls until done() or the deadline; `c` is a ctx or its view, and `since` as for deadline::in. A flag that is on its
+// way comes within the first few looks, so nothing stands between these. The clock costs more than a look, so it is
+// read only now and then, first when the flag has not come for a while, and so is the HDP flushed, where the flag
+// itself may wait. Every k_drain_ms drain(c) drains queues, unless it is no_queues: the word may wait for an op that
+// has failed, and then the failure is the result. then() makes the result once the flag has come: at each way out of
+// the loops, so that nothing asks afterwards which one it was; late() makes it where the deadline has passed, and no
+// queue has failed.
 constexpr u64 k_drain_ms = 2;
 struct no_record {
   XIO_DEVICE xio_status_t operator()() const { return XIO_ERR_TIMEOUT; }
