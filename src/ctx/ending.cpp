@@ -14,9 +14,10 @@ namespace xio {
 void context_book::stop(context& c) {
   const std::uint32_t used = c.storages_used();
   c.stop();
-  // Commands have this long to end by themselves: it is less than other PEs wait for this one.
+  // Commands have this long to end by themselves. It is less than other PEs wait for this one, and added to that time
+  // where they have not come little.
   std::chrono::milliseconds patience{1000};
-  if (g_.opts.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(g_.opts.timeout_ms / 2));
+  if (g_.opts.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(g_.opts.timeout_ms / 8));
   g_.storages.end_commands(used, patience);
 }
 
@@ -37,6 +38,7 @@ context& context_book::stop_together(call what, xio_ctx_t ctx) {
 }
 
 void context_book::destroy(xio_ctx_t ctx) {
+  const bootstrap::one_call whole = g_.members.one_call();
   const std::uint64_t inboxes = stop_together(call::ctx_destroy, ctx).inboxes();
   contexts_.remove(ctx.id);
   if (inboxes == 0) return;
@@ -81,6 +83,7 @@ void context_book::reopen_lost_devices(call what) {
 }
 
 void context_book::recover(xio_ctx_t ctx) {
+  const bootstrap::one_call whole = g_.members.one_call();
   context& c = stop_together(call::ctx_recover, ctx);
   const std::uint32_t used = c.storages_used();
   try {

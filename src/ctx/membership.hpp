@@ -27,6 +27,8 @@ class membership {
   void barrier() {
     agreement_.each(call::barrier, [] {});
   }
+  // For a call that is made of several exchanges.
+  bootstrap::one_call one_call() { return {*channel_, timeout_ms_}; }
   // Lets the bootstrap end the other PEs, as far as it can.
   void abort(int code) noexcept { channel_->abort(code); }
 
@@ -40,6 +42,7 @@ class membership {
   agreement agreement_;
   int me_;
   int n_;
+  std::uint64_t timeout_ms_;
   topology::placement place_;
 };
 
