@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t k_alignment = 128, k_chunk = 16 << 10;
 
-// What all contexts that are gone have together: a ring that refuses everything, twice, so that fences wait for it, and
+// All contexts that are gone share a ring that refuses everything, twice, so that fences wait for it, and
 // a row of no route to every PE.
 class common_grave {
  public:
