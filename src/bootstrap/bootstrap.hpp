@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -14,6 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
 
@@ -47,9 +49,34 @@ class channel {
   // XIO_TCP_KEY, with which the ranks of a channel that is not sealed prove their keys to each other.
   void hold(std::shared_ptr<const configured_key> key) { key_ = std::move(key); }
 
+  // All exchanges have this one deadline from here on; none: each has its own. See one_call.
+  void limit(std::optional<deadline> call) { call_ = call; }
+  const std::optional<deadline>& limit() const { return call_; }
+
+ protected:
+  // When an exchange that begins at this moment has to be over.
+  deadline end_of_exchange(std::uint64_t timeout_ms) const { return call_ ? *call_ : deadline::in(timeout_ms); }
+
  private:
+  std::optional<deadline> call_;
   std::shared_ptr<const configured_key> key_;
   std::shared_ptr<const world_keys> keys_;
+};
+
+// While it lives, all exchanges of a channel have one deadline together: a call that is made of several does not wait
+// anew for each. Within another one it changes nothing.
+class one_call {
+ public:
+  one_call(channel& c, std::uint64_t timeout_ms) : channel_(c), outer_(c.limit()) {
+    if (!outer_) c.limit(deadline::in(timeout_ms));
+  }
+  one_call(const one_call&) = delete;
+  one_call& operator=(const one_call&) = delete;
+  ~one_call() { channel_.limit(outer_); }
+
+ private:
+  channel& channel_;
+  std::optional<deadline> outer_;
 };
 
 // Chooses by options.bootstrap; auto: tcp if xiorun started us, mpi if Open MPI's mpirun did (or MPI is already

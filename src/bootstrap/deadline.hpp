@@ -22,6 +22,12 @@ class deadline {
     return d;
   }
 
+  deadline and_then(std::chrono::milliseconds more) const {
+    deadline d = *this;
+    d.at_ += more;
+    return d;
+  }
+
   bool never() const { return never_; }
   bool passed() const { return !never_ && clock::now() >= at_; }
 

@@ -17,8 +17,7 @@ namespace {
 
 constexpr std::size_t k_length_bytes = 4;
 constexpr std::size_t k_abort_sentence_max = 2048;
-constexpr int k_abort_send_ms = 250;
-constexpr int k_abort_drain_ms = 250;
+constexpr std::uint64_t k_abort_ms = 250;  // for sending it, and again for draining
 
 static_assert(k_frame_tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES);
 static_assert(secret::k_bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
@@ -105,7 +104,10 @@ void throw_abort(const frame& f, const std::string& who) {
   throw error(status, sentence);
 }
 
-void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence) {
+void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence,
+                 std::uint64_t timeout_ms) {
+  // A rank that is silent does not hear it, and the call that ends here has waited for it already.
+  const std::uint64_t most = timeout_ms == 0 ? k_abort_ms : std::min(k_abort_ms, timeout_ms / 40);
   std::vector<sealed_link*> left;
   for (sealed_link* l : links) {
     if (!l->is_open()) continue;
@@ -114,8 +116,8 @@ void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::
   }
   // First send, then read until the peer has closed: a close with unread input would reset the connection, and the
   // peer could lose the sentence.
-  const auto walk = [&left](short events, int ms, auto&& finished) {
-    const auto until = deadline::in(static_cast<std::uint64_t>(ms));
+  const auto walk = [&left, most](short events, auto&& finished) {
+    const auto until = deadline::in(std::max<std::uint64_t>(most, 1));
     while (!left.empty()) {
       std::erase_if(left, finished);
       if (left.empty() || until.passed()) return;
@@ -125,7 +127,7 @@ void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::
     }
   };
   std::vector<sealed_link*> informed;
-  walk(POLLOUT, k_abort_send_ms, [&informed](sealed_link* l) {
+  walk(POLLOUT, [&informed](sealed_link* l) {
     const auto state = l->stream().send_some();
     if (state == byte_stream::state::blocked) return false;
     if (state == byte_stream::state::done) {
@@ -135,7 +137,7 @@ void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::
     return true;
   });
   left = informed;
-  walk(POLLIN, k_abort_drain_ms, [](sealed_link* l) { return l->stream().drained(); });
+  walk(POLLIN, [](sealed_link* l) { return l->stream().drained(); });
   for (sealed_link* l : links) l->close();
 }
 

@@ -68,6 +68,7 @@ class sealed_link {
 [[noreturn]] void throw_abort(const frame& f, const std::string& who);
 
 // Tells every link why, then closes it in a way that lets the sentence arrive; takes half a second at most.
-void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence);
+void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence,
+                 std::uint64_t timeout_ms);
 
 }  // namespace xio::bootstrap

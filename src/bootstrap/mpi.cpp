@@ -212,7 +212,7 @@ class mpi_channel final : public channel {
   // Ranks that share cores must not be kept from theirs, so every round without success sleeps a little longer.
   template <class Round>
   bool wait(Round&& round) const {
-    const auto until = deadline::in(timeout_ms_);
+    const auto until = end_of_exchange(timeout_ms_);
     for (auto pause = std::chrono::microseconds(1);; pause = std::min(2 * pause, k_pause_most)) {
       if (round()) return true;
       if (until.passed()) return false;

@@ -128,7 +128,7 @@ class tcp_channel final : public channel {
 
  private:
   std::vector<std::byte> gather_as_root(std::span<const std::byte> mine) {
-    const auto until = deadline::in(timeout_ms_);
+    const auto until = end_of_exchange(timeout_ms_);
     std::vector<incoming> in;
     for (auto& l : links_)
       if (l.is_open()) in.push_back({&l, number_, mine.size(), k_header_bytes + mine.size()});
@@ -182,7 +182,7 @@ class tcp_channel final : public channel {
   }
 
   std::vector<std::byte> gather_as_peer(std::span<const std::byte> mine) {
-    const auto until = after_root(timeout_ms_);
+    const auto until = after_root(end_of_exchange(timeout_ms_), timeout_ms_);
     sealed_link& root = links_.front();
     auto message = make_message(number_, mine.size(), mine.size());
     std::copy(mine.begin(), mine.end(), message.begin() + k_header_bytes);
@@ -219,7 +219,7 @@ class tcp_channel final : public channel {
     broken_ = e;
     std::vector<sealed_link*> all;
     for (auto& l : links_) all.push_back(&l);
-    abort_links(all, e.status(), e.what());
+    abort_links(all, e.status(), e.what(), timeout_ms_);
   }
 
   const int rank_, size_;

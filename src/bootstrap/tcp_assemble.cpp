@@ -263,7 +263,7 @@ class assembly {
     for (auto& l : misled_) all.push_back(&l);
     pending_.clear();
     listeners_.clear();
-    abort_links(all, status, sentence);
+    abort_links(all, status, sentence, s_.timeout_ms);
   }
 
   const tcp_settings& s_;

@@ -27,7 +27,7 @@ constexpr std::uint64_t k_look_up_ms = 2000;  // between look-ups of a name wher
 class joining {
  public:
   explicit joining(const tcp_settings& s)
-      : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(s.timeout_ms)) {}
+      : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(until_, s.timeout_ms)) {}
 
   sealed_link run() {
     auto addresses = s_.addresses.empty() ? resolve(s_.root, until_) : s_.addresses;

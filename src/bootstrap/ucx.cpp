@@ -197,7 +197,7 @@ class ucx_channel final : public channel {
   }
 
   void await(exchange& x) {
-    const auto until = deadline::in(timeout_ms_);
+    const auto until = end_of_exchange(timeout_ms_);
     auto pause = std::chrono::microseconds(1);
     for (;;) {
       unsigned events = 0;

@@ -154,9 +154,12 @@ xio_status_t xio_init(const xio_init_attr_t* attr, xio_world_t** world) {
     *world = nullptr;
     xio::options o = read_options(attr);
     xio::process::claim();
+    const auto until = xio::bootstrap::deadline::in(o.timeout_ms);
     auto channel = xio::connect(attr, o);
+    channel->limit(until);
     o.tcp_key = xio::secret_text();  // the channel keeps what it needs of it, stretched
     auto made = std::make_unique<xio_world_t>(std::move(o), std::move(channel));
+    made->impl.members().channel().limit({});
     worlds().add(made.get());
     *world = made.release();
   });

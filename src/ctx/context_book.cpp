@@ -116,6 +116,7 @@ std::unique_ptr<context> context_book::make(const xio_ctx_attr_t* attr, const xi
 
 void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   if (out != nullptr) *out = {};
+  const bootstrap::one_call whole = g_.members.one_call();
   std::uint64_t inboxes = 0;
   std::unique_ptr<context> c;
   try {

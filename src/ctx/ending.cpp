@@ -14,9 +14,10 @@ namespace xio {
 void context_book::stop(context& c) {
   const std::uint32_t used = c.storages_used();
   c.stop();
-  // Commands have this long to end by themselves: it is less than other PEs wait for this one.
+  // Commands have this long to end by themselves. It is less than other PEs wait for this one, and added to that time
+  // where they have not come little.
   std::chrono::milliseconds patience{1000};
-  if (g_.opts.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(g_.opts.timeout_ms / 2));
+  if (g_.opts.timeout_ms != 0) patience = std::min(patience, std::chrono::milliseconds(g_.opts.timeout_ms / 8));
   g_.storages.end_commands(used, patience);
 }
 
@@ -31,6 +32,7 @@ void context_book::call_all(call what, xio_ctx_t ctx) {
 
 // Whether the others came or not, this PE's own side is stopped then.
 void context_book::destroy(xio_ctx_t ctx) {
+  const bootstrap::one_call whole = g_.members.one_call();
   const auto met = attempt([&] { call_all(call::ctx_destroy, ctx); });
   if (met && !contexts_.has(ctx.id)) std::rethrow_exception(met);
   context& c = contexts_.get(ctx.id);
@@ -80,6 +82,7 @@ void context_book::reopen_lost_devices(call what) {
 }
 
 void context_book::recover(xio_ctx_t ctx) {
+  const bootstrap::one_call whole = g_.members.one_call();
   // Before anything is stopped: where a PE does not come, kernels go on with the ctx as it is.
   call_all(call::ctx_recover, ctx);
   context& c = contexts_.get(ctx.id);

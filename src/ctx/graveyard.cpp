@@ -16,9 +16,9 @@ namespace xio::graveyard {
 
 namespace {
 
-constexpr std::size_t k_alignment = 256, k_chunk = 16 << 10;
+constexpr std::size_t k_alignment = 128, k_chunk = 16 << 10;
 
-// What all contexts that are gone have together: a ring that refuses everything, twice, so that fences wait for it, and
+// All contexts that are gone share a ring that refuses everything, twice, so that fences wait for it, and
 // a row of no route to every PE.
 class common_grave {
  public:
@@ -64,11 +64,17 @@ class common_grave {
   std::size_t count_ = 0;
 };
 
+// Memory for views of one size.
+struct plots {
+  std::vector<void*> fresh;
+  std::deque<void*> buried;  // the oldest first
+};
+
 struct yard {
   std::mutex guard;
   std::vector<gpu::buffer> chunks;
   using shape = std::tuple<int, gpu::purpose, std::size_t>;  // of which device
-  std::map<shape, std::deque<void*>> graves;                 // the oldest first
+  std::map<shape, plots> by_shape;
   std::map<int, common_grave> common;
 };
 
@@ -81,7 +87,7 @@ yard& all() {
 std::size_t whole(std::size_t bytes) { return (bytes + k_alignment - 1) / k_alignment * k_alignment; }
 
 void lay(void* view, std::size_t bytes, gpu::purpose what) {
-  all().graves[{gpu::selected_device(), what, whole(bytes)}].push_back(view);
+  all().by_shape[{gpu::selected_device(), what, whole(bytes)}].buried.push_back(view);
 }
 
 }  // namespace
@@ -90,15 +96,19 @@ void* take(std::size_t bytes, gpu::purpose what) {
   yard& y = all();
   const std::lock_guard lock(y.guard);
   const std::size_t each = whole(bytes);
-  auto& graves = y.graves[{gpu::selected_device(), what, each}];
-  if (graves.size() * each < std::max(k_kept_bytes, each)) {
-    const std::size_t count = std::max<std::size_t>(k_chunk / each, 1);
-    y.chunks.emplace_back(count * each, gpu::place::device, k_alignment, what);
-    // What was never used goes first.
-    for (std::size_t i = count; i-- > 0;) graves.push_front(y.chunks.back().as<unsigned char>() + i * each);
+  plots& p = y.by_shape[{gpu::selected_device(), what, each}];
+  if (p.fresh.empty() && p.buried.size() * each >= std::max(k_kept_bytes, each)) {
+    void* oldest = p.buried.front();
+    p.buried.pop_front();
+    return oldest;
   }
-  void* out = graves.front();
-  graves.pop_front();
+  if (p.fresh.empty()) {
+    const std::size_t count = std::max<std::size_t>(k_chunk / each, 1);
+    y.chunks.emplace_back(count * each, gpu::place::device, 256, what);
+    for (std::size_t i = 0; i < count; ++i) p.fresh.push_back(y.chunks.back().as<unsigned char>() + i * each);
+  }
+  void* out = p.fresh.back();
+  p.fresh.pop_back();
   return out;
 }
 

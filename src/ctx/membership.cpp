@@ -12,7 +12,11 @@
 namespace xio {
 
 membership::membership(const options& o, std::unique_ptr<bootstrap::channel> channel)
-    : channel_(std::move(channel)), agreement_(*channel_), me_(channel_->rank()), n_(channel_->size()) {
+    : channel_(std::move(channel)),
+      agreement_(*channel_),
+      me_(channel_->rank()),
+      n_(channel_->size()),
+      timeout_ms_(o.timeout_ms) {
   log::set_pe(me_);
   hello mine{};
   agreement_.each(call::init, [&] { mine = make_hello(o); });

@@ -31,6 +31,8 @@ class membership {
   void barrier() {
     agreement_.each(call::barrier, [] {});
   }
+  // For a call that is made of several exchanges.
+  bootstrap::one_call one_call() { return {*channel_, timeout_ms_}; }
   // Lets the bootstrap end the other PEs, as far as it can.
   void abort(int code) noexcept { channel_->abort(code); }
 
@@ -44,6 +46,7 @@ class membership {
   agreement agreement_;
   int me_;
   int n_;
+  std::uint64_t timeout_ms_;
   topology::placement place_;
   std::optional<peer_states> states_;
 };

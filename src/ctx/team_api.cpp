@@ -49,6 +49,7 @@ xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team) {
 
 xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
   return in_world(world, __func__, [&](xio::world& w) {
+    const xio::bootstrap::one_call whole = w.members().one_call();
     const std::vector<int> pes = w.members().across_machines();
     make_team(w, "xio_team_same_local_rank", team, [&](const xio::world&) { return pes; });
   });
@@ -64,6 +65,7 @@ xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int f
 xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x, xio_team_t* y) {
   return in_world(world, __func__, [&](xio::world& w) {
     if (y != nullptr) *y = {};
+    const xio::bootstrap::one_call whole = w.members().one_call();
     make_team(w, "xio_team_split_2d", x, [&](const xio::world& here) {
       not_null(y, "xio_team_split_2d", "y");
       return xio::lines_of(here.teams().members_of(parent), here.members().me(), width).x;

@@ -38,6 +38,7 @@ std::vector<int> team_book::members_of(xio_team_t t) const {
 }
 
 xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
+  const bootstrap::one_call whole = members_.one_call();
   auto made = std::make_unique<team>();
   members_.agree().each(call::team_create, [&] {
     made->pes = choose();

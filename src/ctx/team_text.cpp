@@ -130,6 +130,11 @@ std::string refused_text(const dev::call_record& r) {
 }
 
 std::string missing_member_text(const dev::call_record& r) {
+  if (r.found != 0)
+    return fmt::format(
+        "{} on {}: PE {} has not come, and another call of this PE has used the channel meanwhile; give each workgroup "
+        "and kernel its own (xio_team_channel)",
+        team_call_name(static_cast<std::uint32_t>(r.words)), team_name(r.address), static_cast<std::int32_t>(r.pe));
   return fmt::format(
       "{} on {}: {} has not come within XIO_TIMEOUT_MS; look whether it is alive and makes the same calls, or raise "
       "XIO_TIMEOUT_MS",

@@ -13,7 +13,7 @@
 
 namespace {
 
-// What a kernel of before holds.
+// The values that a kernel holds from before.
 struct held {
   xio_ctx_t ctx;
   xio_team_t team;
@@ -193,7 +193,7 @@ void use_all(const held& h, bool by_loads, const char* when, bool finalized) {
   }
 }
 
-// What so many contexts leave is bounded; the last ones are gone for those who hold them.
+// Other contexts do not take the place of one that was destroyed a moment ago.
 void many(xio_world_t* world, const held& h) {
   xio_ctx_t one{};
   for (int i = 0; i < 100; ++i) {

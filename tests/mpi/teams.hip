@@ -181,6 +181,34 @@ void unlike_calls(const rig::team& t, xio_team_t everybody) {
   rig::expect_status(call(xio_team_channel(everybody, XIO_TEAM_CHANNELS), false), XIO_ERR_STATE, "no such channel");
 }
 
+// Two workgroups in one channel, the second when the first has been waiting for a while.
+__global__ void sync_by_two(xio_ctx_t ctx, xio_team_t team, uint64_t later, int* status) {
+  const uint64_t begin = xio::dev::wall_clock();
+  while (blockIdx.x == 1 && xio::dev::wall_clock() - begin < later) xio_pause();
+  const xio_status_t s = xio_team_sync_wg(ctx, team);
+  if (threadIdx.x == 0) status[blockIdx.x] = s;
+}
+
+void a_shared_channel(const rig::team& t, xio_team_t everybody) {
+  if (t.n < 2) return;
+  xio_team_t own{};
+  MUST(xio_team_split_strided(t.world(), everybody, 0, 1, t.n, &own));
+  if (t.me != 0) {
+    const rig::device_array<int> status(2);
+    uint64_t ticks = 0;
+    MUST(hipMemcpy(&ticks, &static_cast<xio::dev::world_view*>(t.ctx.world)->ticks_per_ms, sizeof ticks,
+                   hipMemcpyDeviceToHost));
+    RUN(sync_by_two, 2, 64, t.ctx, own, 100 * ticks, status.data());
+    for (const int one : status.get())
+      rig::expect_status(static_cast<xio_status_t>(one), XIO_ERR_TIMEOUT, "two workgroups without PE 0");
+    expect_sentence(t, "another call of this PE has used the channel meanwhile");
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2000));
+  }
+  t.barrier();
+  MUST(xio_team_destroy(t.world(), own));
+}
+
 // Kernels that use a team after its end, also when other memory or another team lies where it lay.
 void after_the_end(const rig::team& t, xio_team_t everybody) {
   const rig::device_array<int> status(1);
@@ -210,6 +238,7 @@ int main() {
   splits(t, everybody);
   wrong_calls(t, everybody);
   unlike_calls(t, everybody);
+  a_shared_channel(t, everybody);
   after_the_end(t, everybody);
   MUST(xio_team_destroy(t.world(), everybody));
   return rig::verdict("teams", t);

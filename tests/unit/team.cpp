@@ -137,6 +137,12 @@ TEST(team, a_member_that_has_not_come) {
   expect_words(missing_member_text(r),
                {"xio_team_sync on team 1 (8 members, channel 0): PE 7, its member 3, has not come "
                 "within XIO_TIMEOUT_MS; "});
+  r.found = 1;
+  r.address = (std::uint64_t{99} << 32) | (4096 << 8) | 3;
+  r.words = tag_of(op::reduce_scatter, 524286, 1 << 5 | 3);
+  r.pe = r.wanted = 4095;
+  expect_words(missing_member_text(r), {"another call of this PE has used the channel meanwhile", "xio_team_channel"});
+  EXPECT_LT(missing_member_text(r).size(), sizeof xio_error_info_t{}.sentence);
 }
 
 }  // namespace

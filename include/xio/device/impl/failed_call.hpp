@@ -33,8 +33,8 @@ XIO_DEVICE void end_record(call_record& r, u64 number) { store<scope::agent, ord
 // Asked where an op fails or goes a slow path; else a ctx that is gone has no rings or routes by which an op could go.
 XIO_DEVICE bool is_gone(const ctx_view& c) { return c.ring_first == k_gone; }
 
-// Returns the status, which is XIO_ERR_STATE whatever is wrong with a call on a ctx that is gone. The call by value: so
-// it travels in registers.
+// Returns the status, which is XIO_ERR_STATE for each call on a ctx that is gone. The call by value: so it travels in
+// registers.
 XIO_OUT_OF_LINE xio_status_t record_call(call what, const ctx_view& c, xio_status_t status) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   if (is_gone(c)) return XIO_ERR_STATE;

@@ -174,16 +174,23 @@ XIO_DEVICE xio_status_t complete_call(const Group& g, const xio_ctx_t& ctx, cons
   return first_of(status, done.status);
 }
 
-XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u32 member) {
-  record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag,
-               member, 0},
+// Whether another caller of this PE, another workgroup or kernel, has been in the channel during an exchange: it has
+// begun the next one, or it has broken the channel by the one before, and then this one would not have begun.
+XIO_DEVICE bool is_shared(const channel_state& s, u64 epoch) {
+  return load<scope::agent, order::relaxed>(&s.epoch) != epoch ||
+         (load<scope::agent, order::relaxed>(&s.broken) != 0 &&
+          load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch - 1);
+}
+XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 member) {
+  record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ,
+               x.tag, member, is_shared(state_of(t), x.epoch) ? u64{1} : u64{0}},
               ctx_of(ctx));
 }
 
 // The status of a wait for member `from`, whose header was `head` in the end; says in the ctx why it is none.
 XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
                                 xio_status_t status) {
-  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x.tag, from);
+  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x, from);
   const u32 other = static_cast<u32>(head);
   if (status != XIO_OK || other == x.tag) return status;
   // The record of this PE's own wrong arguments is made by the call that found them.
@@ -283,7 +290,7 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, ex
     return true;
   });
   *heard = static_cast<u32>(found);
-  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x.tag, from);
+  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x, from);
   return status;
 }
 

@@ -7,7 +7,8 @@
 //   found    the number of the other member, or what that refusal says
 //   bytes    what this PE gave, in bytes
 //   wanted   what the other member gave
-// Of a member that has not come (call_kind::team_wait): address is the same, words the tag, wanted the member's number.
+// Of a member that has not come (call_kind::team_wait): address is the same, words the tag, wanted the member's number,
+// found 1 if another caller of this PE was in the channel meanwhile.
 #pragma once
 #include "xio/device/impl/ctx.hpp"
 #include "xio/device/impl/team_tag.hpp"
