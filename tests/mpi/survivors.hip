@@ -64,6 +64,12 @@ __global__ void wait_in_vain(xio_ctx_t ctx, shared* s, int* status) {
   *status = xio_signal_wait_until(ctx, &s->lost[k_most - 1], XIO_CMP_EQ, 77);
 }
 
+// To one that is known to be dead, and not excluded yet.
+__global__ void put_once(xio_ctx_t ctx, shared* s, link l, int* status) {
+  status[0] = xio_put(ctx, s->trash[l.me], s->trash[l.me], 256, l.pe);
+  if (status[0] == XIO_OK) status[0] = xio_quiet(ctx);
+}
+
 // --- Ops to one PE, which all end alike --------------------------------------------------------------
 
 constexpr const char* k_ops[] = {
@@ -359,6 +365,12 @@ void survive(survivor& p) {
   hipLaunchKernelGGL(pester, dim3(1), dim3(1), 0, nullptr, p.ctx, p.s, link{p.me, p.dying[0]}, true, enough,
                      status.data());
   for (const int pe : p.dying) expect_life(p, pe, stopped ? XIO_PE_SILENT : XIO_PE_DEAD);
+  if (!stopped && std::string(xio_route_name(p.world, p.ctx, 8, p.dying[0])) == "rdma") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const rig::device_array<int> put(1);
+    RUN(put_once, 1, 1, p.ctx, p.s, link{p.me, p.dying.back()}, put.data());
+    rig::expect(put.get()[0] != XIO_OK, "%s: a put to PE %d, which is dead, is XIO_OK", p.name.c_str(), p.dying.back());
+  }
   exclude_them(p, stopped);
   __atomic_store_n(enough, 1, __ATOMIC_RELAXED);
   const auto began = clock_type::now();
