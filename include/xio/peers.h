@@ -57,8 +57,8 @@ enum {
 };
 
 /* Takes the PEs `pes`, `count` of them, out of what this PE does. Local: no other PE is asked or told, each of those
- * that go on makes this call by itself. Takes less than 10 ms, with XIO_EXCLUDE_KILL up to a second more. Kernels may be
- * running. A PE that is excluded already may be named again, as to kill it.
+ * that go on makes this call by itself. Takes less than 10 ms, with XIO_EXCLUDE_KILL up to a second more. Kernels may
+ * be running. A PE that is excluded already may be named again, as to kill it.
  *
  * From then on:
  *   Queues to them are taken from their engines, so what the excluded still send by them is refused. The heap's key,

@@ -147,7 +147,7 @@ std::string silence_on(const dev::ring_view& ring) {
   const auto s = state_of(ring);
   if (s.failed == static_cast<std::uint32_t>(XIO_ERR_TIMEOUT)) return "an op to it has timed out";
   const bool no_reply = s.failed == static_cast<std::uint32_t>(XIO_ERR_TRANSPORT) &&
-                          route_of(ring.kind) == dev::route::rdma && rdma::means_silence(ring.kind, s.vendor);
+                        route_of(ring.kind) == dev::route::rdma && rdma::means_silence(ring.kind, s.vendor);
   return no_reply ? "its NIC has not replied to an op" : "";
 }
 

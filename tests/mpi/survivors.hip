@@ -47,7 +47,11 @@ __global__ void tell_pid(xio_ctx_t ctx, shared* s, uint64_t pid, int me, int n, 
 }
 
 // Goes on while PEs die: puts until the host says that it is enough, or one fails.
-__global__ void pester(xio_ctx_t ctx, shared* s, int me, int pe, bool quiets, const int* enough, int* status) {
+struct link {
+  int me, pe;
+};
+__global__ void pester(xio_ctx_t ctx, shared* s, link l, bool quiets, const int* enough, int* status) {
+  const int me = l.me, pe = l.pe;
   *status = XIO_OK;
   while (*status == XIO_OK && xio::dev::load<xio::dev::scope::system, xio::dev::order::relaxed>(enough) == 0) {
     xio_status_t one =
@@ -58,6 +62,12 @@ __global__ void pester(xio_ctx_t ctx, shared* s, int me, int pe, bool quiets, co
 }
 __global__ void wait_in_vain(xio_ctx_t ctx, shared* s, int* status) {
   *status = xio_signal_wait_until(ctx, &s->lost[k_most - 1], XIO_CMP_EQ, 77);
+}
+
+// To one that is known to be dead, and not excluded yet.
+__global__ void put_once(xio_ctx_t ctx, shared* s, link l, int* status) {
+  status[0] = xio_put(ctx, s->trash[l.me], s->trash[l.me], 256, l.pe);
+  if (status[0] == XIO_OK) status[0] = xio_quiet(ctx);
 }
 
 // --- Ops to one PE, which all end alike --------------------------------------------------------------
@@ -71,9 +81,15 @@ constexpr const char* k_ops[] = {
     "xio_put of much"};
 constexpr int k_count = static_cast<int>(std::size(k_ops));
 
-// By one wave; `much` is a block of much_bytes.
-__global__ void all_ops(xio_ctx_t ctx, shared* s, char* much, size_t much_bytes, uint64_t* counter, int me, int pe,
-                        bool immediates, int* status) {
+struct blocks {
+  char* much;
+  size_t much_bytes;
+  uint64_t* counter;
+  bool immediates;  // whether the ctx has them
+};
+// By one wave.
+__global__ void all_ops(xio_ctx_t ctx, shared* s, link l, blocks b, int* status) {
+  const int me = l.me, pe = l.pe;
   const int in_wave = xio_put_wave(ctx, s->trash[me], s->trash[me], 256, pe);
   const int in_workgroup = xio_get_wg(ctx, s->trash[me], s->trash[me], 256, pe);
   if (threadIdx.x != 0) return;
@@ -100,12 +116,12 @@ __global__ void all_ops(xio_ctx_t ctx, shared* s, char* much, size_t much_bytes,
   status[i++] = xio_put_staged(ctx, theirs, mine, 256, nullptr, 0, pe);
   status[i++] = xio_get_staged(ctx, mine, theirs, 256, nullptr, 0, pe);
   status[i++] = xio_put_packet(ctx, s->packet[me], mine, 8, 9, pe);
-  status[i++] = xio_put_counter(ctx, theirs, mine, 256, counter, pe);
-  status[i++] = immediates ? xio_put_imm(ctx, theirs, mine, 8, 7, pe) : XIO_ERR_PEER;
+  status[i++] = xio_put_counter(ctx, theirs, mine, 256, b.counter, pe);
+  status[i++] = b.immediates ? xio_put_imm(ctx, theirs, mine, 8, 7, pe) : XIO_ERR_PEER;
   status[i++] = in_wave;
   status[i++] = in_workgroup;
   status[i++] = xio_wait(ctx, xio_put_signal_nbi(ctx, theirs, mine, 256, word, 1, XIO_SIGNAL_SET, pe));
-  status[i++] = xio_wait(ctx, xio_put_nbi(ctx, much, much, much_bytes, pe));
+  status[i++] = xio_wait(ctx, xio_put_nbi(ctx, b.much, b.much, b.much_bytes, pe));
   // Values have no status: 0, and the failure is kept.
   status[i++] = xio_g(ctx, word, pe) == 0 && xio_atomic_fetch_add(ctx, word, uint64_t{1}, pe) == 0 ? 0 : 1;
 }
@@ -122,8 +138,11 @@ __global__ void look(xio_ctx_t ctx, int n, int* life, int* mapped, shared* s) {
 // --- What the living do ------------------------------------------------------------------------------
 
 // A round of a ring: data with a signal, a wait, a get back, an atomic, a barrier of the team.
-__global__ void living_round(xio_ctx_t ctx, xio_team_t team, shared* s, int me, int left, int right, int first,
-                             uint64_t round, int* status) {
+struct ring_place {
+  int me, left, right, first;
+};
+__global__ void living_round(xio_ctx_t ctx, xio_team_t team, shared* s, ring_place at, uint64_t round, int* status) {
+  const int me = at.me, left = at.left, right = at.right;
   for (int i = 0; i < k_ints; ++i) s->box[me][i] = me * 1000 + i + static_cast<int>(round) * 7;
   int wrong = 0;
   status[0] = xio_put_signal(ctx, s->box[me], s->box[me], sizeof s->box[me], &s->sig[me], round, XIO_SIGNAL_SET, right);
@@ -131,7 +150,7 @@ __global__ void living_round(xio_ctx_t ctx, xio_team_t team, shared* s, int me, 
   for (int i = 0; i < k_ints; ++i) wrong += s->box[left][i] != left * 1000 + i + static_cast<int>(round) * 7;
   status[2] = xio_get(ctx, s->trash[k_most - 1], s->box[me], 1024, right);
   for (int i = 0; i < 256; ++i) wrong += s->trash[k_most - 1][i] != s->box[me][i];
-  status[3] = xio_atomic_add(ctx, &s->count, uint64_t{1}, first);
+  status[3] = xio_atomic_add(ctx, &s->count, uint64_t{1}, at.first);
   status[4] = xio_fence(ctx);
   status[5] = xio_quiet(ctx);
   status[6] = xio_team_barrier(ctx, team);
@@ -162,8 +181,8 @@ void go_on(survivor& p, const char* when) {
   const rig::device_array<int> status(8);
   for (int i = 0; i < 3; ++i) {
     ++p.round;
-    RUN(living_round, 1, 1, p.ctx, p.team, p.s, p.me, p.living[(at + n - 1) % n], p.living[(at + 1) % n], p.living[0],
-        p.round, status.data());
+    RUN(living_round, 1, 1, p.ctx, p.team, p.s,
+        ring_place{p.me, p.living[(at + n - 1) % n], p.living[(at + 1) % n], p.living[0]}, p.round, status.data());
     const auto found = status.get();
     for (int k = 0; k < 8; ++k)
       rig::expect(found[k] == 0, "%s, %s: PE %d of the living, round %d, step %d: %d", p.name.c_str(), when, p.me,
@@ -192,7 +211,7 @@ void go_on(survivor& p, const char* when) {
       std::this_thread::sleep_for(std::chrono::milliseconds(static_cast<int>(2 * p.timeout_ms)));
       __atomic_store_n(enough, 1, __ATOMIC_RELAXED);
     }).detach();
-    RUN(pester, 1, 1, p.ctx, p.s, p.me, p.living[0], p.what == "quiet", enough, status.data());
+    RUN(pester, 1, 1, p.ctx, p.s, link{p.me, p.living[0]}, p.what == "quiet", enough, status.data());
     // Continued: the living have taken their queues away, so no engine of this PE returns XIO_OK for ever.
     const int got = status.get()[0];
     const bool by_stores = std::string(xio_route_name(p.world, p.ctx, 8, p.living[0])) == "direct" ||
@@ -246,17 +265,17 @@ void expect_wrong_arguments(const survivor& p) {
   rig::expect(std::memcmp(&same, &p.ctx, sizeof same) == 0, "a refreshed ctx differs though nobody is excluded");
 }
 
-// Waits for what the PE does to itself.
+// Waits for what the PE does to itself. One that is killed by another PE is found dead.
 void expect_life(const survivor& p, int pe, xio_pe_life_t wanted) {
   xio_pe_info_t info = XIO_PE_INFO_INIT;
+  const auto is_there = [&] { return info.life == wanted || (p.what == "kill" && info.life == XIO_PE_DEAD); };
   const auto began = clock_type::now();
   do {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     MUST(xio_pe_state(p.world, pe, &info));
-  } while (info.life == XIO_PE_ALIVE && ms_since(began) < 10000);
-  // Another PE may have killed it already.
-  rig::expect((info.life == wanted || (p.what == "kill" && info.life == XIO_PE_DEAD)) && info.why[0] != '\0',
-              "%s: PE %d is %d for PE %d, expected %d: %s", p.name.c_str(), pe, info.life, p.me, wanted, info.why);
+  } while (!is_there() && ms_since(began) < 10000);
+  rig::expect(is_there() && info.why[0] != '\0', "%s: PE %d is %d for PE %d, expected %d: %s", p.name.c_str(), pe,
+              info.life, p.me, wanted, info.why);
 }
 
 void exclude_them(survivor& p, bool stopped) {
@@ -292,7 +311,8 @@ void expect_refused(const survivor& p) {
       mapped(static_cast<size_t>(p.n));
   const rig::device_array<uint64_t> counter(1);
   for (const int pe : p.dying) {
-    RUN(all_ops, 1, 64, p.ctx, p.s, p.much, survivor::k_much, counter.data(), p.me, pe, p.immediates, status.data());
+    RUN(all_ops, 1, 64, p.ctx, p.s, link{p.me, pe}, blocks{p.much, survivor::k_much, counter.data(), p.immediates},
+        status.data());
     const auto got = status.get();
     for (int i = 0; i < k_count; ++i)
       rig::expect(got[static_cast<size_t>(i)] == XIO_ERR_PEER, "%s: %s to PE %d, which is excluded: %s", p.name.c_str(),
@@ -342,8 +362,15 @@ void survive(survivor& p) {
   *enough = 0;
   const rig::device_array<int> status(1);
   // To the first of them, while all of them die and while they are excluded.
-  hipLaunchKernelGGL(pester, dim3(1), dim3(1), 0, nullptr, p.ctx, p.s, p.me, p.dying[0], true, enough, status.data());
+  hipLaunchKernelGGL(pester, dim3(1), dim3(1), 0, nullptr, p.ctx, p.s, link{p.me, p.dying[0]}, true, enough,
+                     status.data());
   for (const int pe : p.dying) expect_life(p, pe, stopped ? XIO_PE_SILENT : XIO_PE_DEAD);
+  if (!stopped && std::string(xio_route_name(p.world, p.ctx, 8, p.dying[0])) == "rdma") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const rig::device_array<int> put(1);
+    RUN(put_once, 1, 1, p.ctx, p.s, link{p.me, p.dying.back()}, put.data());
+    rig::expect(put.get()[0] != XIO_OK, "%s: a put to PE %d, which is dead, is XIO_OK", p.name.c_str(), p.dying.back());
+  }
   exclude_them(p, stopped);
   __atomic_store_n(enough, 1, __ATOMIC_RELAXED);
   const auto began = clock_type::now();

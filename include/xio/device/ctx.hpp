@@ -21,9 +21,9 @@ XIO_DEVICE int xio_n_pes(const xio_ctx_t& ctx);
 // caller's own.
 XIO_DEVICE void* xio_ptr(const xio_ctx_t& ctx, const void* symmetric, int pe);
 
-// The state of PE `pe` as this PE's host knows it: as it was at the last xio_pe_state (of that PE) or xio_exclude of the host.
-// XIO_PE_UNKNOWN for a null ctx, and where there is no such PE. Any thread; a load from host memory, so no call for
-// inner loops.
+// The state of PE `pe` as this PE's host knows it: as it was at the last xio_pe_state (of that PE) or xio_exclude of
+// the host. XIO_PE_UNKNOWN for a null ctx, and where there is no such PE. Any thread; a load from host memory, so no
+// call for inner loops.
 XIO_DEVICE xio_pe_life_t xio_pe_state(const xio_ctx_t& ctx, int pe);
 
 #include "xio/device/impl/ctx.hpp"

@@ -53,15 +53,12 @@ XIO_DEVICE posted finish_visible(const Group& g, const ctx_view& c, route way, c
 XIO_DEVICE xio_status_t check_copy(const xio_ctx_t& ctx, const void* symmetric, const void* local, u64 bytes, int pe,
                                    u64* offset) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  if (bytes == 0) return static_cast<u32>(pe) < ctx.n_pes ? XIO_OK : XIO_ERR_PE;
+  if (bytes == 0) {
+    if (static_cast<u32>(pe) >= ctx.n_pes) return XIO_ERR_PE;
+    return is_excluded(ctx_of(ctx).peers[pe].small) ? XIO_ERR_PEER : XIO_OK;
+  }
   if (local == nullptr) return XIO_ERR_ARG;
   return check_target(ctx, symmetric, bytes, pe, offset);
-}
-
-// A call that moves nothing. To a PE that was excluded it is refused like any other.
-XIO_DEVICE posted move_nothing(const ctx_view& c, const call& what) {
-  if (is_excluded(c.peers[what.pe].small)) return refuse(&c, XIO_ERR_PEER, what);
-  return posted{0, XIO_OK};
 }
 
 // Bytes that one lane of a wave posts at least when a copy is cut over the lanes: enough that the entry costs nothing
@@ -93,7 +90,7 @@ XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, call_copy a, int pe, bool 
   const call what = call_of(call_kind::put, a.dst, a.src, a.bytes, pe);
   const xio_status_t status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status, what);
-  if (a.bytes == 0) return move_nothing(ctx_of(ctx), what);
+  if (a.bytes == 0) return posted{0, XIO_OK};
   const ctx_view& c = ctx_of(ctx);
   const u32 to = static_cast<u32>(pe);
   const route way = choose(c, to, a.bytes, !blocking);
@@ -145,7 +142,7 @@ XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, call_copy a, int pe, bool 
   const call what = call_of(call_kind::get, a.src, a.dst, a.bytes, pe);
   const xio_status_t status = check_copy(ctx, a.src, a.dst, a.bytes, pe, &offset);
   if (status != XIO_OK) return refuse(ctx, status, what);
-  if (a.bytes == 0) return move_nothing(ctx_of(ctx), what);
+  if (a.bytes == 0) return posted{0, XIO_OK};
   const ctx_view& c = ctx_of(ctx);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(c, from, a.bytes, !blocking);
@@ -229,7 +226,7 @@ XIO_DEVICE posted put_rows(const Group& g, const xio_ctx_t& ctx, const rows& r, 
   const ending e{true, what};
   const xio_status_t status = check_rows(ctx, r, true, pe, &offset);
   if (status != XIO_OK) return refuse(c, status, what);
-  if (r.width == 0 || r.count == 0) return move_nothing(*c, what);
+  if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   const auto* in = static_cast<const unsigned char*>(r.src);
   const u32 to = static_cast<u32>(pe);
   // A copy engine takes a tile as one.
@@ -260,7 +257,7 @@ XIO_DEVICE posted get_rows(const Group& g, const xio_ctx_t& ctx, const rows& r, 
   const ending e{true, what};
   const xio_status_t status = check_rows(ctx, r, false, pe, &offset);
   if (status != XIO_OK) return refuse(c, status, what);
-  if (r.width == 0 || r.count == 0) return move_nothing(*c, what);
+  if (r.width == 0 || r.count == 0) return posted{0, XIO_OK};
   auto* out = static_cast<unsigned char*>(r.dst);
   const u32 from = static_cast<u32>(pe);
   const route way = choose(*c, from, tile_bytes(*c, from, r), false);
