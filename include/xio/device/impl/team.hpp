@@ -41,7 +41,7 @@ XIO_DEVICE void for_member_queues(const ctx_view& c, const xio_team_t& t, Use&& 
   }
 }
 // Drains them; the failure of one that has failed. No other queue's failure, and no drive's, is the team's.
-XIO_SLOW_PATH xio_status_t drain_members(const ctx_view& c, xio_team_t t) {
+XIO_OUT_OF_LINE xio_status_t drain_members(const ctx_view& c, xio_team_t t) {
   xio_status_t failure = XIO_OK;
   for_member_queues(c, t, [&](const peer_view&, const ring_view& r) {
     const xio_status_t one = drain_one(r, [](const ring_view& q) { reap_ring(q); });
@@ -50,7 +50,7 @@ XIO_SLOW_PATH xio_status_t drain_members(const ctx_view& c, xio_team_t t) {
   return failure;
 }
 // Waits until they have done all that was posted to them.
-XIO_SLOW_PATH xio_status_t quiet_members(const ctx_view& c, xio_team_t t) {
+XIO_OUT_OF_LINE xio_status_t quiet_members(const ctx_view& c, xio_team_t t) {
   waited all{0, XIO_OK};
   for_member_queues(c, t, [&](const peer_view&, const ring_view& r) { quiet_next(r, *c.world, &all); });
   fence<scope::system, order::acquire>();

@@ -175,7 +175,7 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
 
 // Results that were put are there before the words that are posted next: that needs a wait where they go by different
 // queues.
-XIO_SLOW_PATH xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
+XIO_OUT_OF_LINE xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
   waited all{0, XIO_OK};
   for_member_queues(c, t, [&](const peer_view& p, const ring_view& r) {
     if (p.small != p.bulk || p.small != p.atomic) quiet_next(r, *c.world, &all);
