@@ -389,6 +389,10 @@ XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c, u64* since) {
   }
   return status;
 }
+XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c) {
+  u64 since = 0;
+  return storage_quiet(c, &since);
+}
 
 // Flush of one lane. One command flushes a whole namespace, the writes of every queue.
 XIO_DEVICE xio_status_t storage_sync(const ctx_view& c, const storage_view& s) {

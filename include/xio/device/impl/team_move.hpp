@@ -88,6 +88,11 @@ XIO_DEVICE xio_status_t send_blocks(const Group& g, const xio_ctx_t& ctx, const 
 // --- Large blocks ------------------------------------------------------------------------------------
 
 // This PE's block for itself: nothing for broadcasts, nor where it lies in its place already.
+struct own_block {
+  unsigned char* to;
+  const unsigned char* from;
+  u64 bytes;
+};
 XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
   const own_block own{b.dst + t.my_pe * b.dst_step, b.src + t.my_pe * b.src_step, b.bytes};
   return b.root != k_all_send || own.to == own.from ? own_block{own.to, own.from, 0} : own;
@@ -97,23 +102,21 @@ XIO_DEVICE own_block own_of(const xio_team_t& t, const blocks& b) {
 // copied while the words are on their way.
 constexpr u64 k_goes_together = 64 << 10;
 
-// Stores the blocks of the members that loads and stores reach, at place_at(member) there. Returns what is left of the
-// own block.
-template <class Group, class Place>
-XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b,
-                                  own_block own, const Place& place_at) {
+// Stores the blocks of the members that loads and stores reach. Returns what is left of the own block.
+template <class Group>
+XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+  own_block own = own_of(t, b);
+  unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
   if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
     const u32 first = own.bytes > k_goes_together ? 1 : 0;
-    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first, [&](u32 p) {
-      const u32 to = other(t, p < first ? 0 : p - first);
-      return p < first ? own.to : direct_place(ctx, place_at(to), pe_of(t, to));
-    });
+    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
+                    [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
     if (first != 0) own.bytes = 0;
     return own;
   }
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k);
-    unsigned char* there = direct_place(ctx, place_at(to), pe_of(t, to));
+    unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
     if (there == nullptr) continue;
     const unsigned char* from = b.src + to * b.src_step;
     if (own.bytes > k_goes_together) {
@@ -126,114 +129,22 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   return own;
 }
 
-// Where blocks go: place_at(member), and of this PE's own one the block that is for itself.
-template <class Place>
-struct destinations {
-  own_block own;
-  Place place_at;
-};
-template <class Place>
-XIO_DEVICE destinations<Place> to_places(const own_block& own, const Place& place_at) {
-  return {own, place_at};
-}
-
-// The blocks, and words behind them.
-template <class Group, class Place>
-XIO_DEVICE xio_status_t exchange_blocks(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                        const blocks& b, const destinations<Place>& to_all) {
-  own_block own = to_all.own;
-  const Place place_at = to_all.place_at;
-  const bool sends = b.sends(t.my_pe);
-  xio_status_t status = send_by_engines(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
-  });
-  if (sends) own = store_direct(g, ctx, t, b, own, place_at);
-  send_direct_headers(g, ctx, t, x);
-  if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
-  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
-}
-
-// --- By the areas ------------------------------------------------------------------------------------
-
-// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
-struct parts {
-  unsigned char* area;
-  u64 bytes;  // of one part
-
-  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
-  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
-    return area + (writer < reader ? writer : writer - 1) * bytes;
-  }
-};
-XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
-  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
-  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
-}
-
-// So many bytes of a block go by the area: about what is sent while a header is on its way. The copy out of there is
-// what that costs.
-constexpr u64 k_most_staged = 16 << 10;
-
-// Takes `bytes` of each block out of this PE's area, and as many of the own block from where it is.
-template <class Group>
-XIO_DEVICE void take_parts(const Group& g, const xio_team_t& t, const parts& in, const blocks& b, u64 bytes) {
-  const own_block own = own_of(t, b);
-  bool has_own = own.bytes != 0;
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
-    const u32 from = other(t, k);
-    unsigned char* to = b.dst + from * b.dst_step;
-    if (!b.sends(from)) continue;
-    if (has_own) direct::copy_two(g, to, in.of(from, t.my_pe), own.to, own.from, bytes);
-    if (!has_own) direct::copy(g, to, in.of(from, t.my_pe), bytes);
-    has_own = false;
-  }
-  if (has_own) direct::copy(g, own.to, own.from, bytes);
-  g.sync();
-}
-
-// All of it by the area, in one exchange.
-template <class Group>
-XIO_DEVICE xio_status_t move_parts(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                   const blocks& b) {
-  const parts areas = parts_of(t, x.epoch);
-  const u32 me = t.my_pe;
-  const xio_status_t status = exchange_blocks(g, ctx, t, x, b, to_places({}, [=](u32 to) { return areas.of(me, to); }));
-  if (status == XIO_OK) take_parts(g, t, areas, b, b.bytes);
-  return status;
-}
-
-// Sends headers, and by the area the first bytes of each block while these are on their way.
-template <class Group>
-XIO_DEVICE xio_status_t agree_and_stage(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                        const parts& areas, const blocks& b) {
-  const u32 me = t.my_pe;
-  const bool sends = b.sends(me);
-  const auto place_at = [=](u32 to) { return areas.of(me, to); };
-  store_direct_headers(g, ctx, t, x);
-  const xio_status_t sent = send_by_engines(g, ctx, t, x, [=](u32 to) {
-    return outgoing_block{place_at(to), b.src + to * b.src_step, sends ? b.bytes : 0};
-  });
-  if (sends) store_direct(g, ctx, t, b, own_block{}, place_at);
-  return end(g, t, x, first_of(sent, hear_headers(g, ctx, t, x)));
-}
-
-// Larger blocks go straight to their places when all members are known to be in this call. Where the tag does not have
-// all of the size, and the blocks take much longer than an exchange, nothing goes by the area.
+// Blocks go straight to their places when all members are known to be in this call, and words behind them.
 template <class Group>
 XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
-  const parts areas = parts_of(t, x.epoch);
-  blocks first = b, rest = b;
-  first.bytes = (x.tag & k_tag_folded) != 0 ? 0 : k_most_staged < areas.bytes ? k_most_staged : areas.bytes;
-  rest.src += first.bytes, rest.dst += first.bytes, rest.bytes -= first.bytes;
-  xio_status_t status = first.bytes == 0 ? agree(g, ctx, t, x, b.bytes) : agree_and_stage(g, ctx, t, x, areas, first);
-  if (status != XIO_OK) return status;
+  if (const xio_status_t status = agree(g, ctx, t, x, b.bytes); status != XIO_OK) return status;
   go_on(g, t, &x);
-  unsigned char* mine = rest.dst + t.my_pe * b.dst_step;
-  const own_block own = b.sends(t.my_pe) ? own_of(t, rest) : own_block{};
-  status = exchange_blocks(g, ctx, t, x, rest, to_places(own, [=](u32) { return mine; }));
-  if (status == XIO_OK && first.bytes != 0) take_parts(g, t, areas, first, first.bytes);
-  return status;
+  const bool sends = b.sends(t.my_pe);
+  unsigned char* mine = b.dst + t.my_pe * b.dst_step;
+  const xio_status_t sent = send_by_engines(g, ctx, t, x, [=](u32 to) {
+    return outgoing_block{mine, b.src + to * b.src_step, sends ? b.bytes : 0};
+  });
+  own_block own{};
+  if (sends) own = store_direct(g, ctx, t, b);
+  send_direct_headers(g, ctx, t, x);
+  if (own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
+  return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -245,13 +156,15 @@ XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const x
   const xio_status_t sent = send_packets(
       g, ctx, t, x, [&](u32) { return b.sends(t.my_pe) ? words : 0; },
       [&](u32 to, u32 w) { return rdma::source_word(b.src + to * b.src_step, w * 4, n); });
-  const own_block own = own_of(t, b);
-  if (t.n_pes == 1 && own.bytes != 0) direct::copy(g, own.to, own.from, own.bytes);
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
-      taking_own(
-          own, [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); }));
-  return end(g, t, x, first_of(sent, taken));
+      [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
+  const xio_status_t status = end(g, t, x, first_of(sent, taken));
+  const own_block own = own_of(t, b);
+  if (status != XIO_OK || own.bytes == 0) return status;
+  direct::copy(g, own.to, own.from, own.bytes);
+  g.sync();
+  return XIO_OK;
 }
 
 XIO_DEVICE bool is_symmetric(const xio_ctx_t& ctx, const void* p, u64 bytes) {
@@ -313,9 +226,7 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
   g.sync();
   if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(ctx, t, tag);
   if (!own.is_good()) return exchange_refusal(g, ctx, t, x, own);
-  if (b.bytes <= t.packet_bytes) return move_small(g, ctx, t, x, b);
-  const bool fits = b.bytes <= k_most_staged && b.bytes <= team_part_bytes(t.n_pes, t.area_bytes);
-  return fits ? move_parts(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
+  return b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
 }
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {

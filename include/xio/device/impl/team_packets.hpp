@@ -94,59 +94,25 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
   return status;
 }
 
-// A block that a member has for itself.
-struct own_block {
-  unsigned char* to;
-  const unsigned char* from;
-  u64 bytes;
-};
-
-// take(member, w, value), and the own block beside it: its words are taken as the others' are.
-template <class Take>
-struct take_with_own {
-  own_block own;
-  Take take;
-  XIO_DEVICE void operator()(u32 from, u32 w, u32 value) const { take(from, w, value); }
-};
-template <class Take>
-XIO_DEVICE take_with_own<Take> taking_own(const own_block& own, const Take& take) {
-  return {own, take};
-}
-template <class Take>
-XIO_DEVICE own_block own_block_of(const Take&) {
-  return own_block{};
-}
-template <class Take>
-XIO_DEVICE own_block own_block_of(const take_with_own<Take>& t) {
-  return t.own;
-}
-
-// Takes the words that the others sent: take(member, w, value) for each; an own block is of as many words. Nothing is
-// taken before all members are known to be in one call.
+// Takes the words that the others sent: take(member, w, value) for each. Nothing is taken before all members are known
+// to be in one call.
 template <class Group, class Count, class Take>
 XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                      Count&& words_from, Take&& take) {
-  const own_block own = own_block_of(take);
   // Of two members, those who take words of the other look at its header by that.
   xio_status_t status = t.n_pes > 2 ? hear_all(ctx, t, x) : XIO_OK;
   if (status != XIO_OK) return status;
-  const u32 own_bytes = static_cast<u32>(own.bytes);
   for (u32 k = 0; k + 1 < t.n_pes && was_heard(status); ++k) {
     const u32 from = other(t, k), words = words_from(from);
     if (words == 0 && t.n_pes == 2 && g.leader()) status = wait_header(ctx, t, x, from);
     for (u32 w = g.rank(); w < words && was_heard(status); w += k_taken_together * g.count()) {
       const u32 left = (words - w + g.count() - 1) / g.count();
       const u32 count = left < k_taken_together ? left : k_taken_together;
-      const bool with_own = k == 0 && own_bytes != 0;
-      u32 values[k_taken_together], mine[k_taken_together];
-      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) mine[i] =
-          with_own && i < count ? rdma::source_word(own.from, (w + i * g.count()) * 4, own_bytes) : 0;
+      u32 values[k_taken_together];
       const xio_status_t one = wait_words(ctx, t, x, from, {w + 1, g.count(), count}, values);
       status = first_of(status, one);
-      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (status == XIO_OK && i < count) {
-        take(from, w + i * g.count(), values[i]);
-        if (with_own) store_part(own.to, u64{w + i * g.count()} * 4, own_bytes, mine[i]);
-      }
+      XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) if (status == XIO_OK && i < count)
+          take(from, w + i * g.count(), values[i]);
     }
   }
   return status;

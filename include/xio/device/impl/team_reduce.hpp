@@ -92,6 +92,21 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Areas -------------------------------------------------------------------------------------------
 
+// The area of an exchange: what it takes to find it is a modulo and a division, so it is found once.
+struct parts {
+  unsigned char* area;
+  u64 bytes;  // of one part
+
+  // Where member `writer` writes its part for `reader`, as an address of this PE. Nobody writes to itself.
+  XIO_DEVICE unsigned char* of(u32 writer, u32 reader) const {
+    return area + (writer < reader ? writer : writer - 1) * bytes;
+  }
+};
+XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
+  auto* areas = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
+  return {areas + epoch % k_team_areas * t.area_bytes, team_part_bytes(t.n_pes, t.area_bytes)};
+}
+
 template <xio_reduction Op, class T, class Group>
 XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, unsigned char* to,
                               const unsigned char* own, u64 bytes) {
