@@ -75,8 +75,11 @@ inline xio_status_t look_at_errors() {
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
   xio_ctx_error(h.world, h.ctx, &info);
   const bool known = info.sentence[0] != '\0';
-  std::fprintf(stderr, "rocshmem over XIO: a call of a kernel on PE %d failed first with %s%s%s\n", xio_my_pe(h.world),
-               xio_status_name(h.status), known ? "; the last that failed: " : "", info.sentence);
+  // At once: PEs share a terminal, and printf may write a line in pieces (glibc 2.37 and later in 128 bytes each).
+  const std::string line = "rocshmem over XIO: a call of a kernel on PE " + std::to_string(xio_my_pe(h.world)) +
+                           " failed first with " + xio_status_name(h.status) +
+                           (known ? "; the last that failed: " : "") + info.sentence + "\n";
+  std::fputs(line.c_str(), stderr);
   return h.status;
 }
 
