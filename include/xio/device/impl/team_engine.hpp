@@ -30,8 +30,7 @@ struct outgoing_block {
 
 // Records an op that an engine has not taken. The caller has the status, so quiet says nothing of it.
 XIO_DEVICE xio_status_t record_unposted(const ctx_view& c, xio_status_t status, const call& what) {
-  if (status != XIO_OK) record_call(what, c, status);
-  return status;
+  return status != XIO_OK ? record_call(what, c, status) : status;
 }
 
 // Does not wait for the copy; `place` is checked and symmetric, and its PE is behind an engine.
