@@ -86,14 +86,12 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
 }
 
 XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
-  posted p{0, XIO_OK};
+  posted p{0, refusal_of(way)};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put(c, pe, offset, src, bytes, &p.request);
-  } else {
-    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, src, bytes);
@@ -103,14 +101,12 @@ XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 }
 
 XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
-  posted p{0, XIO_OK};
+  posted p{0, refusal_of(way)};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::get(c, pe, dst, offset, bytes, &p.request);
-  } else {
-    p.status = refusal_of(way);
   }
   if (may_fall_back(c.peers[pe], way, p.status)) {
     direct::move_beside<direct::source::peer>(dst, c.peers[pe].direct + offset, bytes);
@@ -147,14 +143,12 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) 
 // or null.
 XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
                                          u64* counter = nullptr) {
-  posted p{0, XIO_OK};
+  posted p{0, refusal_of(way)};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, data, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::put_signal(c, pe, data, s, counter, &p.request);
-  } else {
-    p.status = refusal_of(way);
   }
   unsigned char* heap = c.peers[pe].direct;
   if (may_fall_back(c.peers[pe], way, p.status)) {
@@ -181,14 +175,12 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy
 }
 
 XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
-  posted p{0, XIO_OK};
+  posted p{0, refusal_of(way)};
   mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
     p.status = sdma::signal(c, pe, s, &p.request);
-  } else {
-    p.status = refusal_of(way);
   }
   return p;
 }
