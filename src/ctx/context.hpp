@@ -80,7 +80,7 @@ class context {
     void stop() const noexcept;
   };
   void refuse_peer(std::uint32_t lane, int pe);
-  bool lose_rings(std::uint32_t lane, const std::vector<int>& pes);
+  bool lose_rings(std::uint32_t lane, const std::vector<int>& pes, bool (*lose)(const dev::ring_view&));
   void stop_queues(const std::vector<int>& pes) noexcept;
   void register_scratch();
   void refuse_work() const noexcept;

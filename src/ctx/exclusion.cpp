@@ -30,11 +30,11 @@ void context::refuse_peer(std::uint32_t lane, int pe) {
   gpu::put_value(reinterpret_cast<ways*>(&row->small), k_no_way);
 }
 
-// Whether any op on them was not complete.
-bool context::lose_rings(std::uint32_t lane, const std::vector<int>& pes) {
+// Whether any op on them was lost, as lose(ring) says.
+bool context::lose_rings(std::uint32_t lane, const std::vector<int>& pes, bool (*lose)(const dev::ring_view&)) {
   bool lost = false;
   for (std::size_t i = lane * rings_per_lane_; i < (lane + std::size_t{1}) * rings_per_lane_ && i < rings_.size(); ++i)
-    if (is_among(ring_peers_[i], pes)) lost |= exclude_ring(rings_[i]);
+    if (is_among(ring_peers_[i], pes)) lost |= lose(rings_[i]);
   return lost;
 }
 
@@ -52,15 +52,20 @@ void context::stop_queues(const std::vector<int>& pes) noexcept {
 
 void context::exclude(const std::vector<int>& pes) {
   // First what kernels look at, so that they post no more, then the queues.
+  std::vector<bool> lost(lanes());
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     if (has_rings() || lane == 0)
       for (const int pe : pes) refuse_peer(lane, pe);
-    if (stopped_ || !lose_rings(lane, pes)) continue;
-    std::uint32_t kept = 0;
-    gpu::copy(&kept, &view()[lane].error, sizeof kept);
-    if (kept == 0) gpu::put_value(&view()[lane].error, static_cast<std::uint32_t>(XIO_ERR_PEER));
+    lost[lane] = !stopped_ && lose_rings(lane, pes, exclude_ring);
   }
   stop_queues(pes);
+  for (std::uint32_t lane = 0; lane < lanes() && !stopped_; ++lane) {
+    // A kernel may have posted meanwhile, when it had looked before.
+    if (lose_rings(lane, pes, has_lost_since)) lost[lane] = true;
+    std::uint32_t kept = 0;
+    if (lost[lane]) gpu::copy(&kept, &view()[lane].error, sizeof kept);
+    if (lost[lane] && kept == 0) gpu::put_value(&view()[lane].error, static_cast<std::uint32_t>(XIO_ERR_PEER));
+  }
 }
 
 std::string context::silence_of(int pe) const {

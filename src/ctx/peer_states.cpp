@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -17,8 +18,9 @@ peer_states::peer_states(const std::vector<hello>& all, const std::vector<bool>&
   const auto me = static_cast<std::size_t>(channel.rank());
   int unknown = 0;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    // Numbers of processes mean something in one PID namespace alone.
+    // Numbers of processes mean something in one PID namespace alone. PEs of one process end together.
     if (pe == me || !together[pe] || all[pe].pid_space == 0 || all[pe].pid_space != all[me].pid_space) continue;
+    if (all[pe].pid == all[me].pid) continue;
     all_[pe].process = other_process(static_cast<pid_t>(all[pe].pid));
     if (!all_[pe].process.is_known()) ++unknown;
   }
@@ -86,7 +88,10 @@ void peer_states::kill(const std::vector<int>& pes, std::chrono::milliseconds pa
   const auto until = clock::now() + patience;
   while (!waited.empty()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - clock::now()).count();
-    if (left <= 0 || poll(waited.data(), waited.size(), static_cast<int>(left)) <= 0) return;
+    if (left <= 0) return;
+    const int ready = poll(waited.data(), waited.size(), static_cast<int>(left));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
     std::erase_if(waited, [](const pollfd& p) { return p.revents != 0; });
   }
 }

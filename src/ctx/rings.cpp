@@ -161,6 +161,14 @@ bool exclude_ring(const dev::ring_view& ring) {
   return lost;
 }
 
+bool has_lost_since(const dev::ring_view& ring) {
+  const auto s = state_of(ring);
+  const std::uint64_t completed = s.completed & ~(dev::k_reaping | dev::k_even);
+  if (s.failed != k_excluded || s.failed_ticket != k_none_lost || completed >= s.issued) return false;
+  gpu::put_value(&ring.state->failed_ticket, completed);
+  return true;
+}
+
 void forget_timeouts(const std::vector<dev::ring_view>& rings) {
   for (const auto& ring : rings)
     if (state_of(ring).failed == static_cast<std::uint32_t>(XIO_ERR_TIMEOUT))

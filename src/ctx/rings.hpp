@@ -28,6 +28,8 @@ bool find_stopped(const std::vector<dev::ring_view>& rings, xio_error_info_t& in
 std::string silence_on(const dev::ring_view& ring);
 // Ends a ring to a PE that was excluded; true if ops on it were not complete, or it had failed before.
 bool exclude_ring(const dev::ring_view& ring);
+// Of a ring that lost none then: true if ops were posted to it meanwhile.
+bool has_lost_since(const dev::ring_view& ring);
 
 // They take no more work, and a wait for one of their ops returns that status. The first failure of a ring stays: it
 // says more.

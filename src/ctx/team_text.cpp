@@ -98,6 +98,7 @@ std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32
     case refusal::unequal:
       return fmt::format("this PE gave {} bytes for member {}, whose dst_bytes has {}; give both the same", r.bytes,
                          r.found, r.wanted);
+    case refusal::excluded: return "a member of the team was excluded (xio_exclude); make a team without it before";
     case refusal::empty_team: return "the team is empty; PEs that are in no team do not call";
     case refusal::foreign: return "the team is of another world than the ctx; give a ctx of the world that made it";
     case refusal::destroyed: return "the team was destroyed; destroy it when no kernel uses it any more";

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -67,11 +69,28 @@ class mapped {
   ~mapped() {
     if (data_ == nullptr) return;
     constexpr int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
-    if (mmap(data_, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED) munmap(data_, bytes_);
+    if (mmap(data_, bytes_, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+      munmap(data_, bytes_);
+    else
+      keep(data_, bytes_);
   }
   unsigned char* data() const { return static_cast<unsigned char*>(data_); }
 
  private:
+  // Of all such addresses the last so many bytes: the oldest go.
+  static constexpr std::size_t k_most_kept = std::size_t{1} << 40;
+  static void keep(void* data, std::size_t bytes) {
+    static std::mutex guard;
+    static std::deque<std::pair<void*, std::size_t>> kept;
+    static std::size_t all = 0;
+    const std::lock_guard lock(guard);
+    kept.emplace_back(data, bytes);
+    for (all += bytes; all > k_most_kept; kept.pop_front()) {
+      munmap(kept.front().first, kept.front().second);
+      all -= kept.front().second;
+    }
+  }
+
   // The most that xio_align can promise: a huge page, as GPUs give it.
   static constexpr std::size_t k_alignment = std::size_t{2} << 20;
 

@@ -80,7 +80,7 @@ TEST(bootstrap_tcp, names_the_rank_that_does_not_come) {
   for (const auto& o : all) {
     EXPECT_EQ(o.status, XIO_ERR_TIMEOUT) << o.sentence;
     EXPECT_NE(o.sentence.find("1 missing (rank 2)"), std::string::npos) << o.sentence;
-    EXPECT_LT(o.seconds, 2.4);
+    EXPECT_LT(o.seconds, 3.6);  // on a loaded machine; each of two deadlines would be 4
   }
 }
 
@@ -100,7 +100,7 @@ TEST(bootstrap_tcp, a_call_of_several_exchanges_has_one_deadline) {
     EXPECT_EQ(o.status, XIO_ERR_TIMEOUT) << o.sentence;
     EXPECT_NE(o.sentence.find("1 of 2 ranks did not take part in exchange 2"), std::string::npos) << o.sentence;
   }
-  EXPECT_LT(all[0].seconds, 1.7);
+  EXPECT_LT(all[0].seconds, 1.8 + 0.7);  // three deadlines would be 3
 }
 
 TEST(bootstrap_tcp, gives_up_on_a_root_that_never_comes) {

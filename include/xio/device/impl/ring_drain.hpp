@@ -122,8 +122,8 @@ XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
   return ring_failure(r) == XIO_OK ? XIO_PENDING : ring_failure_below(r, ticket + 1);
 }
 
-// Waits until every ticket below `upto` is complete. The caller sees what the device wrote. `since`: see deadline::in. A
-// ring that had the whole deadline is late for good; one for which a call had no time left goes on.
+// Waits until every ticket below `upto` is complete. The caller sees what the device wrote. `since`: see deadline::in.
+// A ring that had the whole deadline is late for good; one for which a call had no time left goes on.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w, u64* since) {
   const bool had_all = *since == 0;

@@ -315,7 +315,12 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
-  if (is_refusal(said)) send_headers(thread_group::here(), ctx, t, x);
+  if (is_refusal(said)) {
+    // All learn of it, and send theirs. Who has not heard all must not begin the next exchange (team_layout.hpp).
+    send_headers(thread_group::here(), ctx, t, x);
+    const xio_status_t heard = hear_headers(thread_group::here(), ctx, t, x);
+    if (!was_heard(heard)) return heard;
+  }
   return said != x.tag ? XIO_ERR_ARG : hdp_flush(ctx);
 }
 
@@ -350,15 +355,25 @@ XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, c
 
 // The number of the world is in the upper half of both numbers.
 XIO_DEVICE bool are_of_one_world(const xio_ctx_t& ctx, const xio_team_t& t) { return (ctx.id ^ t.id) >> 32 == 0; }
+XIO_OUT_OF_LINE bool has_excluded(const ctx_view& c, xio_team_t t) {
+  for (u32 k = 0; k + 1 < t.n_pes; ++k)
+    if (is_excluded(c.peers[pe_of(t, other(t, k))].small)) return true;
+  return false;
+}
 XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) {
-  return ctx.view != nullptr && t.n_pes != 0 && are_of_one_world(ctx, t);
+  return ctx.view != nullptr && t.n_pes != 0 && are_of_one_world(ctx, t) &&
+         ((ctx.flags & ctx_has_holes) == 0 || !has_excluded(ctx_of(ctx), t));
 }
 // The status of a call where that is false. The team's memory may be no memory any more.
 XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& t, op what) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  const bool empty = t.n_pes == 0;
-  return refuse(ctx, t, empty ? XIO_ERR_STATE : XIO_ERR_ARG,
-                {empty ? refusal::empty_team : refusal::foreign, k_no_pe, tag_of(what), 0, 0, 0, 0});
+  const bool empty = t.n_pes == 0, foreign = !empty && !are_of_one_world(ctx, t);
+  const refusal why = empty ? refusal::empty_team : foreign ? refusal::foreign : refusal::excluded;
+  return refuse(ctx, t,
+                empty     ? XIO_ERR_STATE
+                : foreign ? XIO_ERR_ARG
+                          : XIO_ERR_PEER,
+                {why, k_no_pe, tag_of(what), 0, 0, 0, 0});
 }
 
 template <class Group>
@@ -375,7 +390,7 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
   // to wait.
   const posted mine = by_leader(g, [&] {
     const waited done = quiet_ctx<order::release>(ctx, quiet_by_one);
-    return posted{done.since, done.status};
+    return posted{since_after(done, world_of(ctx)), done.status};
   });
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
   const xio_status_t met = complete_call(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));

@@ -7,8 +7,11 @@
 
 namespace xio::dev::teams {
 
-// Whether loads and stores do not reach a PE's memory, so that all that a team sends there is posted.
-XIO_DEVICE bool is_behind_engine(const peer_view& p) { return is_posted(p.small) || p.direct == nullptr; }
+// Whether loads and stores do not reach a PE's memory, so that all that a team sends there is posted. The row of a PE
+// that loads and stores reach says the same after it was excluded, for that may be while a group is in a call.
+XIO_DEVICE bool is_behind_engine(const peer_view& p) {
+  return (is_posted(p.small) && !is_excluded(p.small)) || p.direct == nullptr;
+}
 
 // The queues that carry what a team sends there: the workgroup's own, see queue_to.
 template <class Use>

@@ -32,10 +32,13 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
       const u64 value = w == 0 ? x.header() : flagged | word_of(to, w - 1);
       store<scope::system, direct::k_flag_store>(out + w, value);
     }
-    if (there != nullptr) continue;
-    g.sync();
-    if (!g.leader()) continue;
-    const outgoing_block b{mine + 1, out + 1, u64{words} * 8};
+  }
+  if (!has_engines(ctx)) return status;
+  g.sync();
+  for (u32 k = 0; g.leader() && k + 1 < t.n_pes; ++k) {
+    const u32 to = other(t, k), pe = pe_of(t, to);
+    if (direct_place(ctx, mine, pe) != nullptr) continue;
+    const outgoing_block b{mine + 1, outgoing(t, x.epoch, to) + 1, u64{words_to(to)} * 8};
     status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header()));
   }
   return status;

@@ -53,7 +53,8 @@ enum class refusal : std::uint32_t {
   empty_team,
   foreign,  // the team is of another world than the ctx
   destroyed,
-  broken  // by an earlier call, which ended with status `found`
+  broken,   // by an earlier call, which ended with status `found`
+  excluded  // a member was, by xio_exclude
 };
 XIO_TEAM_FUNCTION constexpr std::uint32_t tag_of(refusal why, std::uint32_t number) {
   return (static_cast<std::uint32_t>(why) << k_tag_detail_shift) | (number & k_tag_bytes);

@@ -54,6 +54,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
                                     const Block& block_for, const own_block& own) {
   const stated_call& said = after.said;
   exchange x = after.x;
+  g.sync();  // all have read what was published, before a word of this PE lets others write there
   go_on(g, t, &x);
   x.tag = said.stated();
   if (!said.is_good()) return exchange_refusal(g, ctx, t, x, said);
@@ -170,7 +171,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
   if (a.dst == nullptr && all != 0) why = {refusal::null_pointer};
   if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32) { return outgoing_block{nullptr, a.src, a.bytes}; }))
     why = {refusal::unreachable};
-  if (overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
+  if (a.bytes != 0 && overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
   return send_varied(
       g, ctx, t, {x, {tag, why}},
       [=](u32) {
