@@ -67,8 +67,8 @@ XIO_DEVICE waited quiet_engines(const ctx_view& c) {
   return all;
 }
 
-// When a barrier behind that quiet began to wait: a fifth of the time is left for members that come a little later, also
-// where the quiet has taken all of it.
+// When a barrier behind that quiet began to wait: a fifth of the time is left for members that come a little later,
+// also where the quiet has taken all of it.
 XIO_DEVICE u64 since_after(const waited& quiet, const world_view& w) {
   if (quiet.since == 0) return 0;
   const u64 least = deadline_clock() - w.timeout_ticks / 5 * 4;
