@@ -225,8 +225,10 @@ XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
 }
 
 // Adds a ring to what a call has waited for so far; the first failure stays. Fences and quiets have nothing to do with
-// queues to PEs that were excluded.
+// queues to PEs that were excluded. When one has taken all the time, the others are left as they are: they are not
+// late.
 XIO_DEVICE void quiet_next(const ring_view& r, const world_view& w, waited* all) {
+  if (all->status == XIO_ERR_TIMEOUT) return;
   const waited one = quiet_ring(r, w, all->since);
   *all = {one.since, all->status != XIO_OK || is_excluded(one.status) ? all->status : one.status};
 }

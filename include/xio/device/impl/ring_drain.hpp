@@ -123,10 +123,8 @@ XIO_DEVICE xio_status_t ring_test(const ring_view& r, u64 ticket) {
 }
 
 // Waits until every ticket below `upto` is complete. The caller sees what the device wrote. `since`: see deadline::in.
-// A ring that had the whole deadline is late for good; one for which a call had no time left goes on.
 template <class Codec>
 XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const world_view& w, u64* since) {
-  const bool had_all = *since == 0;
   deadline end{};
   xio_status_t status = XIO_OK;
   for (bool first = true;; first = false) {
@@ -147,7 +145,7 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     // before the wait times out.
     if (first) end = deadline::in(w, since);
     if (!end.wait_more() && !first) {
-      if (had_all) ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;
       break;
     }
@@ -165,8 +163,7 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
 // For leaves that wait for a ring in order: until every ticket below `upto` is complete; or, with `slots`, until that
 // many are free, or were just now; with k_drain_once not at all, but completions are fetched if nobody else does. The
 // caller sees what the device wrote. `*since` is when an op began to wait for room, 0 at first: its deadline counts for
-// all of its tries. What waits for tickets alone, and comes with less than a whole deadline, does not fail the ring.
-// drain(completed) is the codec's; AloneToo: of rings with ring_view::alone, too.
+// all of its tries. drain(completed) is the codec's; AloneToo: of rings with ring_view::alone, too.
 constexpr u32 k_drain_once = ~0u;
 template <bool AloneToo, class Drain>
 XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u64 upto, u32 slots, u64* since,
@@ -177,7 +174,6 @@ XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u
       if (r.alone != 0) return ring_room_alone(r) >= static_cast<i64>(slots);
     return ring_room(r) >= static_cast<i64>(slots);
   };
-  const bool had_all = slots != 0 || *since == 0;
   xio_status_t status = XIO_OK;
   u64 completed = 0;
   u32 drains = 0;  // of the turn that this thread has to drain, those that are left; the last ends it
@@ -207,7 +203,7 @@ XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u
     if (!waits) *since = deadline_clock();
     const deadline end{*since, w->timeout_ticks};
     if (ends ? end.passed() : !end.wait_more() && waits) {
-      if (had_all) ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
+      ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;
       break;
     }

@@ -71,7 +71,7 @@ XIO_DEVICE bool has_new_errors(const ctx_view& c, const storage_view& s) {
 // Waits for everything issued to a storage so far, by any ctx. `since`: see deadline::in.
 XIO_DEVICE xio_status_t quiet_queues_of(const ctx_view& c, const storage_view& s, u64* since) {
   xio_status_t status = XIO_OK;
-  for (u32 q = 0; q < s.queue_count; ++q) {
+  for (u32 q = 0; q < s.queue_count && status != XIO_ERR_TIMEOUT; ++q) {
     const xio_status_t one = ring_quiet<shared_nvme_codec>(s.queues[q], *c.world, since);
     if (status == XIO_OK) status = one;
   }
@@ -378,7 +378,8 @@ XIO_DEVICE xio_status_t storage_transfer(const xio_ctx_t& ctx, const asked_trans
 // Every queue of every storage that this ctx has posted to.
 XIO_DEVICE xio_status_t storage_quiet(const ctx_view& c, u64* since) {
   xio_status_t status = XIO_OK;
-  for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0; left &= left - 1) {
+  for (u32 left = load<scope::agent, order::relaxed>(&c.storages_used); left != 0 && status != XIO_ERR_TIMEOUT;
+       left &= left - 1) {
     const u32 slot = lowest_bit(left);
     const storage_view& s = c.world->storages[slot];
     // A storage that was closed may have left its slot to another that this ctx has not used.

@@ -56,7 +56,7 @@ XIO_DEVICE waited quiet_engines(const ctx_view& c) {
   for (u32 i = 0; rings && i < view_field(c.ring_count); ++i)
     quiet_next(view_field(c.rings)[i], *view_field(c.world), &all);
   const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;
-  if (drives) {
+  if (drives && all.status != XIO_ERR_TIMEOUT) {
     const xio_status_t one = storage_quiet(c, &all.since);
     if (all.status == XIO_OK) all.status = one;
   }
