@@ -17,21 +17,26 @@ namespace xio::dev {
 
 // --- Rings of any kind -------------------------------------------------------------------------------
 
-// Completes everything posted so far on a ring of a ctx. All rings that a call completes have one deadline: the
-// result's `since` is for the next one.
-XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
+// Whether all that was posted to a ring is complete, and nothing has failed. Three loads in one look, and no fence
+// behind each: callers have one for all rings.
+XIO_DEVICE bool is_quiet(const ring_view& r) {
   if constexpr (k_posts_by_leaf) {
-    // Three loads in one look, and no fence behind each: callers have one for all rings.
     ring_view head{};
     head.state = view_field(r.state);
     const u32 failed = load<scope::agent, k_acquire_by_fence>(&head.state->failed);
     const u64 issued = load<scope::agent, order::relaxed>(&head.state->issued);
-    if (ring_completed<k_acquire_by_fence>(head) >= issued)
-      return {since, static_cast<xio_status_t>(static_cast<int>(failed))};
-    const waited done = wait_ring(r, issued, w, since);
+    return ring_completed<k_acquire_by_fence>(head) >= issued && failed == 0;
+  }
+  return ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued) && ring_failure(r) == XIO_OK;
+}
+
+// Completes everything posted so far on a ring that is not quiet. All rings that a call completes have one deadline:
+// the result's `since` is for the next one.
+XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
+  if constexpr (k_posts_by_leaf) {
+    const waited done = wait_ring(r, load<scope::agent, order::relaxed>(&view_field(r.state)->issued), w, since);
     return {done.since, done.status != XIO_OK ? done.status : ring_failure(r)};
   }
-  if (ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued)) return {since, ring_failure(r)};
   waited done{since, XIO_OK};
   if (rdma::is_nic(r.kind)) {
     done.status = rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w, &done.since); });
@@ -228,6 +233,8 @@ XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe,
 // queues to PEs that were excluded. When one has taken all the time, the others are left as they are: they are not
 // late.
 XIO_DEVICE void quiet_next(const ring_view& r, const world_view& w, waited* all) {
+  if (is_quiet(r)) [[likely]]
+    return;
   if (all->status == XIO_ERR_TIMEOUT) return;
   const waited one = quiet_ring(r, w, all->since);
   *all = {one.since, all->status != XIO_OK || is_excluded(one.status) ? all->status : one.status};
