@@ -107,7 +107,8 @@ void throw_abort(const frame& f, const std::string& who) {
 void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::string_view sentence,
                  std::uint64_t timeout_ms) {
   // A rank that is silent does not hear it, and the call that ends here has waited for it already.
-  const std::uint64_t most = timeout_ms == 0 ? k_abort_ms : std::min(k_abort_ms, std::max<std::uint64_t>(timeout_ms / 40, 25));
+  const std::uint64_t most =
+      timeout_ms == 0 ? k_abort_ms : std::min(k_abort_ms, std::max<std::uint64_t>(timeout_ms / 40, 25));
   std::vector<sealed_link*> left;
   for (sealed_link* l : links) {
     if (!l->is_open()) continue;

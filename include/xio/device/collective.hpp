@@ -20,8 +20,8 @@
 //   src_bytes    for each member the size of the block that goes to it, in bytes
 //
 // Calls on one channel need no barrier between them. Messages up to xio_team_t::packet_bytes go as packets, whose words
-// carry the number of the call. Larger ones go straight to `dst` when all members are known to be in the same call, which
-// costs one way of the link; those of a reduce go by the ways that team_reduce.hpp names.
+// carry the number of the call. Larger ones go straight to `dst` when all members are known to be in the same call,
+// which costs one way of the link; those of a reduce go by the ways that team_reduce.hpp names.
 //
 // Errors are those of team.hpp. Wrong arguments of any members (null, no such root, not symmetric, more bytes than the
 // heap has, an unregistered src that an engine is to carry) are XIO_ERR_ARG for all, and nothing is written.

@@ -316,7 +316,7 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
   }
   if (status != XIO_OK) return status;
   if (is_refusal(said)) {
-    // All learn of it, and send theirs. Who has not heard all must not begin the next exchange (team_layout.hpp).
+    // All learn of it, and send theirs. A member that has not heard all must not begin the next exchange.
     send_headers(thread_group::here(), ctx, t, x);
     const xio_status_t heard = hear_headers(thread_group::here(), ctx, t, x);
     if (!was_heard(heard)) return heard;

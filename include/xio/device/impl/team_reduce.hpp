@@ -162,7 +162,8 @@ XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, 
   not_before(found.broken);
   if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
   const xio_status_t status = agree(g, ctx, t, x, bytes);
-  // What members stored before their words, for all threads: one has seen a word, and its fence comes first.
+  // All threads see the stores that members made before their words: one thread has seen a word, and its fence comes
+  // first.
   fence<scope::system, order::acquire>();
   g.sync();
   return status;
