@@ -28,9 +28,10 @@ links() {
   fi
 }
 
+leaves() { [ -z "$("$srcdir/tests/leave_out" two_sources "$1")" ]; }
 links host "${CXX%% *}" -DXIO_PLATFORM_HOST=1 -x c++
 # Device code of two sources is never linked together, so the host's half of each is enough; the other takes ten times as long.
-if [ -n "$HIPCC" ]; then links hip "$HIPCC" -x hip --offload-arch=gfx90a --cuda-host-only -DXIO_PLATFORM_HIP=1; fi
-if [ -n "$NVCC" ]; then links cuda sh "$srcdir/build-aux/nvcc-as-cxx" "$NVCC" -ccbin "${CXX##* }" -x cu -DXIO_PLATFORM_CUDA=1; fi
+if [ -n "$HIPCC" ] && ! leaves hip; then links hip "$HIPCC" -x hip --offload-arch=gfx90a --cuda-host-only -DXIO_PLATFORM_HIP=1; fi
+if [ -n "$NVCC" ] && ! leaves cuda; then links cuda sh "$srcdir/build-aux/nvcc-as-cxx" "$NVCC" -ccbin "${CXX##* }" -x cu -DXIO_PLATFORM_CUDA=1; fi
 echo "$checks platforms, $failures failures"
 [ $failures = 0 ]

@@ -29,19 +29,20 @@ mpi() { local n=$1; shift; XIO_TEST_SIZE=$n mpirun_np "$n" timeout -k 5 60 "$@";
 if has HAVE_SODIUM; then
   unset XIO_BOOTSTRAP
   for n in 1 2 8; do expect 0 '' run $n "$probe" worlds tcp; done
-  export XIO_BOOTSTRAP=tcp XIO_TIMEOUT_MS=2000
+  # Deadlines are long enough for programs to start on a machine that is busy.
+  export XIO_BOOTSTRAP=tcp XIO_TIMEOUT_MS=6000
   expect 137 'XIO_ERR_PEER: rank 3 ' run 4 "$probe" death
   expect 3 'XIO_ERR_TIMEOUT: .* rank 2 ' run 3 "$probe" silence
   expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
   # Rank 0 with too few file descriptors says so at once; honest ranks are not dropped before; a soft limit is raised.
   # Limits in between: of the worlds that the probe opens at once, the second does not fit.
-  export XIO_TIMEOUT_MS=20000 XIO_LOG_LEVEL=warn
+  export XIO_TIMEOUT_MS=50000 XIO_LOG_LEVEL=warn
   limited() { XIO_TEST_SIZE=20 timeout -k 5 60 "$xiorun" --grace 0.3 -n 20 sh -c "ulimit $1; exec \"\$0\" worlds tcp" "$probe"; }
   for n in 12 16 24 26; do
     SECONDS=0
     expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left for .* more of .* 20 ranks.*ulimit -n' limited "-n $n"
-    if [ $SECONDS -gt 12 ] || grep dropped "$work/err"; then
+    if [ $SECONDS -gt 30 ] || grep dropped "$work/err"; then
       echo "FAIL: $n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
       failures=$((failures + 1))
     fi
@@ -64,7 +65,7 @@ if has HAVE_SODIUM; then
     for end in 0 5; do
       SECONDS=0
       expect $((end == 0 ? 3 : 5)) "XIO_ERR_PEER: rank $rank has ended with status $end" gone $rank $end
-      [ $SECONDS -lt 25 ] || { echo "FAIL: rank $rank ended, and the others waited $SECONDS s"; failures=$((failures + 1)); }
+      [ $SECONDS -lt 40 ] || { echo "FAIL: rank $rank ended, and the others waited $SECONDS s"; failures=$((failures + 1)); }
     done
   done
   expect 0 '^rank 2 of 3 by tcp$' timeout -k 5 60 "$xiorun" -n 3 sh -c '[ $XIO_TCP_RANK != 1 ] || { (sleep 1; exec "$0" who) & exit 0; }
@@ -79,9 +80,9 @@ if has HAVE_SODIUM; then
     export XIO_BOOTSTRAP=ucx
     for n in 1 2 5; do expect 0 '' run $n "$probe" worlds ucx; done
     expect 3 'XIO_ERR_CONFIG: the UCX bootstrap has no way' "$probe" worlds ucx
-    export XIO_TIMEOUT_MS=4000
+    export XIO_TIMEOUT_MS=8000
     expect 137 'XIO_ERR_PEER: rank 2 is gone' run 3 "$probe" death
-    XIO_TIMEOUT_MS=1000 expect 3 'XIO_ERR_TIMEOUT: rank 2 ' run 3 "$probe" silence
+    XIO_TIMEOUT_MS=6000 expect 3 'XIO_ERR_TIMEOUT: rank 2 ' run 3 "$probe" silence
     expect 3 'XIO_ERR_ARG: rank [01] gave another number' run 2 "$probe" mismatch
     unset XIO_TIMEOUT_MS
   fi
@@ -93,7 +94,7 @@ if has HAVE_MPI && [ -n "$MPIRUN" ]; then
     expect 0 '' mpi $n "$probe" worlds mpi
     expect 0 '' mpi $n "$probe" program_with_mpi
   done
-  export XIO_BOOTSTRAP=mpi XIO_TIMEOUT_MS=1000
+  export XIO_BOOTSTRAP=mpi XIO_TIMEOUT_MS=6000
   expect 3 'XIO_ERR_TIMEOUT: rank 2 ' mpi 3 "$probe" silence
   expect 3 'XIO_ERR_ARG: rank [01] gave another number' mpi 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: the MPI bootstrap needs a launcher' "$probe" worlds mpi

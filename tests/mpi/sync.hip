@@ -249,6 +249,16 @@ constexpr const char* k_looks[] = {"xio_test_until",
 constexpr int k_look_kinds = sizeof k_looks / sizeof k_looks[0];
 constexpr int k_most_looks = 1000000;
 
+// xio_get and the loop's own look read the word by plain loads while another lane stores to it. For ThreadSanitizer that is a race,
+// and it has lanes that are threads, which need not give way.
+constexpr bool may_race(int kind) {
+#ifdef __SANITIZE_THREAD__
+  return kind == 7 || kind == 11;
+#else
+  return kind < 0;
+#endif
+}
+
 __device__ bool finds(int kind, xio_ctx_t ctx, uint64_t* word, uint64_t* into, xio_deadline_t end, int me) {
   size_t at, list[1];
   uint32_t four;
@@ -298,6 +308,7 @@ void loops(const rig::team& t) {
   auto* from = t.symmetric<char>(65536);
   auto* to = t.symmetric<char>(65536);
   for (int kind = 0; kind < k_look_kinds; ++kind) {
+    if (may_race(kind)) continue;
     const rig::device_array<int> bad(1);
     RUN(looks, 1, wave + 1, t.ctx, kind, words, reinterpret_cast<uint32_t*>(from), t.me, wave, bad.data());
     rig::expect(bad.get()[0] == 0, "a loop of %s: step %d", k_looks[kind], bad.get()[0]);

@@ -108,7 +108,7 @@ TEST(bootstrap_tcp, gives_up_on_a_root_that_never_comes) {
   EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
   EXPECT_NE(o.sentence.find("Connection refused"), std::string::npos) << o.sentence;
   EXPECT_GE(o.seconds, 0.29);
-  EXPECT_LT(o.seconds, 1.0);
+  EXPECT_LT(o.seconds, 3.0);
 }
 
 TEST(bootstrap_tcp, gives_up_on_a_root_that_listens_and_says_nothing) {
@@ -118,7 +118,7 @@ TEST(bootstrap_tcp, gives_up_on_a_root_that_listens_and_says_nothing) {
   const auto o = outcome_of([&] { connect_tcp(tcp_options(port, 1, 2, 300)); });
   EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
   EXPECT_NE(o.sentence.find("was silent for 300 ms"), std::string::npos) << o.sentence;
-  EXPECT_LT(o.seconds, 1.0);
+  EXPECT_LT(o.seconds, 3.0);
 }
 
 TEST(bootstrap_tcp, tells_every_rank_of_a_wrong_world_size) {
@@ -158,7 +158,7 @@ TEST(bootstrap_tcp, refuses_a_second_rank_0) {
 TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {
   const int port = free_port();
   const auto all = in_threads(3, [&](int rank) {
-    auto o = tcp_options(port, rank, 3, 800);
+    auto o = tcp_options(port, rank, 3, 3000);
     if (rank == 2) o.tcp_key = "the key of somebody else";
     connect_tcp(o);
   });
@@ -166,9 +166,9 @@ TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {
     EXPECT_EQ(o.status, XIO_ERR_AUTH) << o.sentence;
     EXPECT_NE(o.sentence.find("rank 2"), std::string::npos) << o.sentence;
     EXPECT_NE(o.sentence.find("XIO_TCP_KEY"), std::string::npos) << o.sentence;
-    EXPECT_LT(o.seconds, 1.5);
+    EXPECT_LT(o.seconds, 5);
   }
-  EXPECT_LT(all[2].seconds, 0.5) << "the one with the wrong key need not wait";
+  EXPECT_LT(all[2].seconds, 2) << "the one with the wrong key need not wait";
 }
 
 class death_of : public testing::TestWithParam<int> {};
@@ -184,7 +184,7 @@ TEST_P(death_of, a_rank_is_named_on_every_other_rank) {
     const auto first = outcome_of([&] { c->barrier(); });
     const auto again = outcome_of([&] { c->barrier(); });
     EXPECT_EQ(again.status, first.status) << again.sentence;
-    EXPECT_LT(again.seconds, 0.1) << "a broken channel fails at once";
+    EXPECT_LT(again.seconds, 1.0) << "a broken channel fails at once";
     throw xio::error(first.status, first.sentence);
   });
   EXPECT_EQ(formed, 3);
