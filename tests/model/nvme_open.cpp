@@ -103,6 +103,9 @@ TEST(nvme_open, paths) {
   expect(open_as("file:/no/such/file", with(XIO_STORAGE_CREATE)), XIO_ERR_IO, "No such file");
   expect(open_as("file:/tmp", with(0)), XIO_ERR_IO, "neither a file nor a block device");
   expect(open_as("file:/dev/null", with(0)), XIO_ERR_IO, "neither a file nor a block device");
+  expect(open_as("file:/proc/self/mem", with(0)), XIO_ERR_ARG, "it is the kernel's");
+  expect(open_as("file:/sys/kernel/mm/transparent_hugepage/enabled", with(XIO_STORAGE_READ_ONLY)), XIO_ERR_ARG,
+         "it is the kernel's");
   scratch_file f(1000);
   expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY, 1001)), XIO_ERR_IO, "too short: it has 1000 bytes");
   expect(open_as("file:" + f.path, with(XIO_STORAGE_READ_ONLY | XIO_STORAGE_TRUNCATE)), XIO_ERR_ARG, "READ_ONLY");

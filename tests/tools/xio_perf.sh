@@ -140,6 +140,10 @@ checks=$((checks + 1))
 passes "$perf" nvme_write --i-know --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
 checks=$((checks + 1))
 [ "$sum" != "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_write wrote nothing'
+# A file of zeroes, and then of what a test wrote, needs no word for it.
+truncate -s 1M "$scratch/zeroes"
+for _ in 1 2; do passes "$perf" nvme_write --storage "file:$scratch/zeroes" -b 4k -e 4k -c 1 -t 16 "${small[@]}"; done
+rm "$scratch/zeroes"
 # Two files in stripes, and ops of more than one: what lies there is read back by the device.
 for name in one two; do head -c 2M /dev/urandom >"$scratch/$name"; done
 stripes=file:$scratch/one,file:$scratch/two

@@ -108,7 +108,8 @@ grep -q 'needs gnuplot' <<<"$out" || wrong 'a missing gnuplot is not named'
 # A drive is not written over unasked.
 head -c 64k /dev/urandom >"$scratch/drive"
 sum=$(sha256sum <"$scratch/drive")
-refuses 'would write over what is on file:.*/drive; say --i-know' nvme_write --storage "file:$scratch/drive"
+refuses 'drive has 65536 bytes that no test of XIO.s wrote .*; say --i-know' nvme_write --storage "file:$scratch/drive"
+refuses 'is a drive, and nvme_write would write over what is on it; say --i-know' nvme_write --storage nvme:ffff:1f:1f.7/1
 # What only the world, or the drive, tells.
 refuses 'put_pingpong takes two PEs and there is one; start it with mpirun -np 2 or xiorun -n 2' put_pingpong
 refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -t 64

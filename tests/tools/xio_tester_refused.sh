@@ -152,12 +152,16 @@ refused '--dump-pattern-size goes with --dump-pattern' --dump-pattern-size 4k
 refused 'is no multiple of 8' --dump-pattern "$new" --dump-pattern-size 4k --dump-pattern-block-size 12
 
 # --- What must not be written ---
-refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious" --write-io 1
+lost='precious has 8 bytes that no test of XIO.s wrote \(from byte 0 on\), which writes would replace; add --i-know'
+refused "$lost" nvme-ep --controller "$work/precious" --write-io 1
+refused "$lost" nvme-ep --controller "file:$work/precious" --write-io 1
+refused "$lost" nvme-ep --controller "file:$new,file:$work/precious" --write-io 1
+refused 'is no file and no NVMe device|it is the kernel.s' nvme-ep --controller file:/proc/self/mem --i-know --write-io 1
 # Without file: in front a name says the same: what is opened is the file that was looked at.
 : >"$work/precious?size=1M"
-refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious?size=1M" --write-io 1
+refused "$lost" nvme-ep --controller "$work/precious?size=1M" --write-io 1
 rm "$work/precious?size=1M"
-refused 'precious has 8 bytes, which writes would replace' nvme-ep --controller "$work/precious?block=4k" --write-io 1
+refused "$lost" nvme-ep --controller "$work/precious?block=4k" --write-io 1
 refused 'leave the 2048 blocks' nvme-ep --controller "$work/precious?size=1M" --i-know --write-io 1 --base-lba 4096
 refused 'there is no [^?]*; to make a file of that name, give file:.*[?]size=1M' nvme-ep --controller "$work/nothing?size=1M" --write-io 1
 refused '"si=1M" is neither block=BYTES nor size=BYTES' nvme-ep --controller "$work/precious?si=1M" --read-io 1
@@ -177,6 +181,17 @@ if [ "$(cat "$work/precious")" != precious ] || [ "$(find "$work" -type f | wc -
   ls -l "$work"
   failures=$((failures + 1))
 fi
+# What a test wrote is written again unasked, by either tool's pattern and by another block size; one byte of another kind is not.
+own=$work/own
+for run in "--lfsr-seed 3 --file-block-size 4096" "--lfsr-seed 9"; do
+  # shellcheck disable=SC2086  # words
+  if ! "$tester" nvme-ep --controller "file:$own" --file-size 256k --write-io 40 $run >/dev/null 2>"$work/why"; then
+    echo "FAIL a file of a test's own ($run): $(cat "$work/why")"
+    failures=$((failures + 1))
+  fi
+done
+printf x | dd of="$own" bs=1 seek=200001 conv=notrunc status=none
+refused 'own has 262144 bytes that no test of XIO.s wrote \(from byte 199680 on\)' nvme-ep --controller "file:$own" --write-io 1
 # With the user's word for it, a file is written.
 if ! "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1 >/dev/null 2>"$work/why"; then
   echo "FAIL --i-know: $(cat "$work/why")"

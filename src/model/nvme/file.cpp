@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,6 +125,7 @@ void file::open_file(std::uint32_t flags) {
     open_or_make(how);
   else
     fd_.reset(open(path_.c_str(), how));
+  refuse_the_kernels_own();
   // The lock is held as long as the file is open: a drive that made the file or let it grow, and is then refused,
   // leaves it to others that hold the lock.
   if (fd_ && !block_device_) (void)flock(fd_.get(), LOCK_SH | LOCK_NB);
@@ -138,6 +141,19 @@ void file::open_file(std::uint32_t flags) {
          read_only_ ? "" : " or open it with READ_ONLY");
   if (err == EBUSY) fail(XIO_ERR_IO, "cannot open {}: it is mounted or in use; unmount it first", path_);
   fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
+}
+
+// What looks like a file there is the kernel's state, or another process (/proc/PID/mem).
+void file::refuse_the_kernels_own() const {
+  struct statfs where {};
+  if (!fd_ || block_device_ || fstatfs(fd_.get(), &where) != 0) return;
+  const auto type = static_cast<std::uint64_t>(where.f_type) & 0xffffffffu;
+  for (const std::uint64_t kernels :
+       {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, CGROUP2_SUPER_MAGIC, CGROUP_SUPER_MAGIC})
+    if (type == (kernels & 0xffffffffu))
+      fail(XIO_ERR_ARG,
+           "cannot use {} as storage: it is the kernel's, and no file with data; give a file of a disk or of tmpfs",
+           path_);
 }
 
 void file::open_or_make(int how) {

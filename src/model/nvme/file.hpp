@@ -44,6 +44,7 @@ class file {
   explicit file(const std::string& path) : path_(path) {}
   void open_file(std::uint32_t flags);
   void open_or_make(int how);
+  void refuse_the_kernels_own() const;
   std::uint64_t measure();
   void check_growth(std::uint64_t bytes);
   void resize(std::uint64_t bytes);

@@ -11,10 +11,13 @@
 #include <functional>
 
 #include "config.h"
+#include "ctx/stripes.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
+#include "tools/overwrite.hpp"
 #include "tools/size_text.hpp"
 #include "tools/standard_streams.hpp"
+#include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
 
@@ -201,7 +204,8 @@ void add_ways(tools::command& app, settings& s) {
       .type("NAME");
   add_choice<bool>(app, "--access", accesses(), "order of the places of nvme_read and nvme_write", false,
                    [&](const auto&, bool scattered) { s.scattered = scattered; });
-  app.flag("--i-know", s.i_know, "nvme_write may write over what is on that drive");
+  app.flag("--i-know", s.i_know,
+           "nvme_write may write over what is on that drive, or over a file's data that no test wrote");
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
   app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
@@ -226,12 +230,24 @@ bool is_read(const test& t) {
 
 bool is_atomic(const test& t) { return t.id == test_id::atomic_lat || t.id == test_id::atomic_bw; }
 
+// What nvme_write would destroy, or an empty text.
+std::string lost_by_writing(const settings& s) {
+  if (s.storage.empty() || s.i_know) return "";
+  for (const std::string& name : member_names(s.storage)) {
+    if (!name.starts_with("file:"))
+      return fmt::format("{} is a drive, and nvme_write would write over what is on it", name);
+    std::string lost = tools::lost_by_writing(nvme::parse_file_name(name.substr(5), name).path);
+    if (!lost.empty()) return lost;
+  }
+  return "";
+}
+
 // Whether `all` includes a test, given the other options: it is left out where objection() would refuse it by name.
 bool is_in_all(const settings& s, const test& t) {
   if (s.reads && is_read(t) != *s.reads) return false;
   if (s.bidirectional && t.how != shape::latency && t.how != shape::bandwidth) return false;
   if (s.floating && is_atomic(t)) return false;
-  if (t.id == test_id::nvme_write && !s.storage.empty() && !s.i_know) return false;
+  if (t.id == test_id::nvme_write && !lost_by_writing(s).empty()) return false;
   return t.id != test_id::sdma_copy || s.route == XIO_ROUTE_AUTO || s.route == XIO_ROUTE_SDMA;
 }
 
@@ -269,8 +285,7 @@ std::string objection(const settings& s) {
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
   if (s.scattered && !storage) return "--access goes with nvme_read and nvme_write";
   const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
-  if (writes && !s.storage.empty() && !s.i_know)
-    return fmt::format("nvme_write would write over what is on {}; say --i-know if that may be", s.storage);
+  if (std::string lost = writes ? lost_by_writing(s) : ""; !lost.empty()) return lost + "; say --i-know if that may be";
   if (s.i_know && !writes) return "--i-know goes with nvme_write";
   for (const test* t : s.tests)
     if (s.reads && is_read(*t) != *s.reads)

@@ -289,7 +289,7 @@ tools::command add_nvme(tools::command& app, nvme_settings& s) {
   at.number("--batch-size", s.batch, "ops that share a doorbell; 0: all that the buffer holds");
   at.flag("--verify", s.verify, "check what is read against what was written");
   at.flag("--written", s.written, "with --verify: an earlier run with this seed wrote it");
-  at.flag("--i-know", s.i_know, "write to a drive, or to a file with data that was not named as file:PATH");
+  at.flag("--i-know", s.i_know, "write to a drive, or over a file's data that no test wrote");
   at.size("--file-size", s.file_bytes, "of a file that is made", 65536, std::uint64_t{1} << 44);
   at.number("--file-block-size", s.block_bytes, "bytes of a block of a file");
   return at;

@@ -14,6 +14,7 @@
 #include "base/text_form.hpp"
 #include "base/unique_fd.hpp"
 #include "ctx/stripes.hpp"
+#include "tools/overwrite.hpp"
 #include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
@@ -36,13 +37,12 @@ std::uint64_t bytes_of_disk(const std::string& path) {
   return bytes;
 }
 
-nvme_target file_target(const std::string& name, bool was_named) {
+nvme_target file_target(const std::string& name) {
   nvme_target t;
   t.name = "file:" + name;
   t.said = nvme::parse_file_name(name, t.name);  // as opening will read it
   const std::string& path = t.said.path;
   t.is_file = true;
-  t.was_named = was_named;
   struct stat st {};
   if (path.empty()) fail(XIO_ERR_ARG, "--controller file: has no path behind it; give file:PATH");
   if (stat(path.c_str(), &st) != 0) {
@@ -100,11 +100,11 @@ std::string bdf_of(const std::string& name) {
 nvme_target find_target(const nvme_settings& s) {
   static const text_form bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
   const std::string& c = s.controller;
-  if (c.rfind("file:", 0) == 0) return file_target(c.substr(5), true);
+  if (c.rfind("file:", 0) == 0) return file_target(c.substr(5));
   if (c.rfind("nvme:", 0) == 0 || c.rfind("kmod:", 0) == 0) return drive_target(c);
   if (bdf.fits(c)) return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
   if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
-  nvme_target t = file_target(c, false);
+  nvme_target t = file_target(c);
   if (!t.exists)
     fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", t.said.path, c);
   return t;
@@ -132,12 +132,9 @@ nvme_target striped(const std::vector<nvme_target>& targets) {
 }
 
 void check_writable(const nvme_target& t, const nvme_settings& s) {
-  if (t.is_disk && !s.i_know)
-    fail(XIO_ERR_ARG, "{} is a disk, and writes replace what is on it; add --i-know if that is meant", t.said.path);
   if (t.is_file) {
-    if (t.exists && t.bytes != 0 && !t.was_named && !s.i_know)
-      fail(XIO_ERR_ARG, "{} has {} bytes, which writes would replace; give it as file:{}, or add --i-know", t.said.path,
-           t.bytes, t.name.substr(5));
+    const std::string lost = s.i_know ? "" : tools::lost_by_writing(t.said.path);
+    if (!lost.empty()) fail(XIO_ERR_ARG, "{}; add --i-know if that is meant", lost);
     return;
   }
   const std::string disk = disk_of(t.name);

@@ -13,7 +13,6 @@ namespace xio::tester {
 struct nvme_target {
   std::string name;         // for xio_storage_open
   bool is_file = false;     // else a drive
-  bool was_named = false;   // as file:PATH, so the user knows what it is
   bool is_disk = false;     // of files: a block device
   bool exists = false;      // of files
   std::uint64_t bytes = 0;  // of files
