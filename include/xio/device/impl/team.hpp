@@ -129,13 +129,13 @@ XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x)
   return enter(g, t, tag, found, x);
 }
 
-// The status of a call for which begin() was false.
-XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_ctx_t ctx, xio_team_t t, u32 tag) {
+// The status of a call for which begin() was false. The team first, and no ctx: so all travels in registers.
+XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_team_t t, const ctx_view& c, u32 tag) {
   const channel_state& s = state_of(t);
   if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
-    return refuse(ctx, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
+    return refuse(c, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
-  return refuse(ctx, t, static_cast<xio_status_t>(static_cast<int>(broken)),
+  return refuse(c, t, static_cast<xio_status_t>(static_cast<int>(broken)),
                 {refusal::broken, k_no_pe, tag, 0, broken, 0, 0});
 }
 
@@ -181,33 +181,70 @@ XIO_DEVICE bool is_shared(const channel_state& s, u64 epoch) {
          (load<scope::agent, order::relaxed>(&s.broken) != 0 &&
           load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch - 1);
 }
-XIO_DEVICE void record_missing(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 member) {
-  record_wait({call_kind::team_wait, pe_of(t, member), reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ,
-               x.tag, member, is_shared(state_of(t), x.epoch) ? u64{1} : u64{0}},
-              ctx_of(ctx));
+// Why a wait for member `from` is no success: it has ended with `status`, or has found the tag of another call. Says so
+// in the ctx, but for what this PE's own wrong arguments are the cause of: the call that found these makes that record.
+// Seldom, so it is out of line, and takes what it gets in registers.
+XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, exchange x, u32 from, u32 found,
+                                      xio_status_t status) {
+  const u32 pe = pe_of(t, from);
+  if (status == XIO_ERR_TIMEOUT)
+    record_wait({call_kind::team_wait, pe, reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, x.tag, from,
+                 is_shared(state_of(t), x.epoch) ? u64{1} : u64{0}},
+                c);
+  if (status != XIO_OK) return status;
+  if (is_refusal(x.tag)) return XIO_ERR_ARG;
+  return refuse(c, t, XIO_ERR_ARG, {refusal::unlike, pe, x.tag, found, from, 0, 0});
 }
 
-// The status of a wait for member `from`, whose header was `head` in the end; says in the ctx why it is none.
+// The status of a wait for member `from`, whose header was `head` in the end.
 XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
                                 xio_status_t status) {
-  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x, from);
-  const u32 other = static_cast<u32>(head);
-  if (status != XIO_OK || other == x.tag) return status;
-  // The record of this PE's own wrong arguments is made by the call that found them.
-  if (is_refusal(x.tag)) return XIO_ERR_ARG;
-  return refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, other, from, 0, 0});
+  if (status == XIO_OK && static_cast<u32>(head) == x.tag) [[likely]]
+    return XIO_OK;
+  return tell_why(t, ctx_of(ctx), x, from, static_cast<u32>(head), status);
 }
 
-struct member_queues {
-  const xio_team_t& team;
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx) const {
-    return has_engines(ctx) ? drain_members(ctx_of(ctx), team) : XIO_OK;
-  }
+// How long a call has waited for members: since when, see deadline::in, and when their queues were drained last.
+struct patience {
+  u64 since, drained;
+  xio_status_t status;
 };
+// A turn of a loop that waits for members, between many looks: as in poll_since. Out of line, for a kernel has many
+// such loops, and what they wait for comes before that mostly.
+XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64 drained, bool pauses) {
+  const bool first = drained == 0;
+  const deadline end = deadline::in(*c.world, &since);
+  xio_status_t status = hdp_nudge(c);
+  const bool over = pauses && !end.wait_more();
+  const u64 now = wall_clock();
+  if (first) drained = now;
+  if (status == XIO_OK && (over || now - drained > k_drain_ms * c.world->ticks_per_ms)) {
+    drained = now;
+    status = drain_members(c, t);
+  }
+  if (status == XIO_OK && over) status = XIO_ERR_TIMEOUT;
+  return {since, drained, status};
+}
+
+// Polls until done(), a failure of the members' queues, or the deadline; behind these it looks once more.
 template <u32 InLine = k_polls_in_line, class Done>
 XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, Done&& done) {
-  return poll_since<InLine>(
-      ctx, &x.since, member_queues{t}, done, [] { return XIO_OK; }, no_record{});
+  constexpr u32 polls = 32;
+  if constexpr (InLine != 0) {
+    XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return XIO_OK;
+  }
+  patience p{x.since, 0, XIO_OK};
+  XIO_ROLLED for (u32 round = k_pauses_at_once ? 1 : 0;; ++round) {
+    XIO_ROLLED for (u32 i = 0; i < polls; ++i) {
+      if (done()) {
+        x.since = p.since;
+        return XIO_OK;
+      }
+      if (round != 0) pause();
+    }
+    if (p.status != XIO_OK) return p.status;
+    if (round != 0) p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0);
+  }
 }
 
 struct header_has_come {
@@ -290,8 +327,7 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, ex
     return true;
   });
   *heard = static_cast<u32>(found);
-  if (status == XIO_ERR_TIMEOUT) record_missing(ctx, t, x, from);
-  return status;
+  return status == XIO_OK ? status : tell_why(t, ctx_of(ctx), x, from, *heard, status);
 }
 
 // By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
@@ -309,8 +345,7 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
     status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (heard != said && said == x.tag && !is_refusal(x.tag) && status == XIO_OK)
-      refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, heard, from, 0, 0});
+    if (heard != said && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x, from, heard, status);
     if (heard != said) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
@@ -335,7 +370,7 @@ template <class Group>
 XIO_DEVICE xio_status_t synchronise(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                     const channel_values& found, u64 since) {
   exchange x;
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   x.since = since;
   if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
   const xio_status_t sent = send_released_headers(g, ctx, t, x);
@@ -355,36 +390,37 @@ XIO_DEVICE xio_status_t exchange_headers(const Group& g, const xio_ctx_t& ctx, c
 
 // The number of the world is in the upper half of both numbers.
 XIO_DEVICE bool are_of_one_world(const xio_ctx_t& ctx, const xio_team_t& t) { return (ctx.id ^ t.id) >> 32 == 0; }
-XIO_OUT_OF_LINE bool has_excluded(const ctx_view& c, xio_team_t t) {
+// The status of a call of a team that has no members, is of another world than the ctx, or has an excluded member; else
+// XIO_OK. The team's memory may be no memory any more.
+XIO_OUT_OF_LINE xio_status_t look_closer(xio_team_t t, const ctx_view& c, bool foreign, op what) {
+  const auto refused = [&](xio_status_t status, refusal why) {
+    return refuse(c, t, status, {why, k_no_pe, tag_of(what), 0, 0, 0, 0});
+  };
+  if (t.n_pes == 0) return refused(XIO_ERR_STATE, refusal::empty_team);
+  if (foreign) return refused(XIO_ERR_ARG, refusal::foreign);
   for (u32 k = 0; k + 1 < t.n_pes; ++k)
-    if (is_excluded(c.peers[pe_of(t, other(t, k))].small)) return true;
-  return false;
+    if (is_excluded(c.peers[pe_of(t, other(t, k))].small)) return refused(XIO_ERR_PEER, refusal::excluded);
+  return XIO_OK;
 }
-XIO_DEVICE bool is_usable(const xio_ctx_t& ctx, const xio_team_t& t) {
-  return ctx.view != nullptr && t.n_pes != 0 && are_of_one_world(ctx, t) &&
-         ((ctx.flags & ctx_has_holes) == 0 || !has_excluded(ctx_of(ctx), t));
-}
-// The status of a call where that is false. The team's memory may be no memory any more.
-XIO_DEVICE xio_status_t refuse_unusable(const xio_ctx_t& ctx, const xio_team_t& t, op what) {
+// What a call begins with. A PE may be excluded at this moment, so one thread looks for all: all go on, or none.
+template <class Group>
+XIO_DEVICE xio_status_t check_team(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, op what) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;
-  const bool empty = t.n_pes == 0, foreign = !empty && !are_of_one_world(ctx, t);
-  const refusal why = empty ? refusal::empty_team : foreign ? refusal::foreign : refusal::excluded;
-  return refuse(ctx, t,
-                empty     ? XIO_ERR_STATE
-                : foreign ? XIO_ERR_ARG
-                          : XIO_ERR_PEER,
-                {why, k_no_pe, tag_of(what), 0, 0, 0, 0});
+  const bool foreign = !are_of_one_world(ctx, t);
+  if (t.n_pes != 0 && !foreign && (ctx.flags & ctx_has_holes) == 0) [[likely]]
+    return XIO_OK;
+  return by_leader(g, [&] { return posted{0, look_closer(t, ctx_of(ctx), foreign, what)}; }).status;
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t sync(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::sync);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::sync); wrong != XIO_OK) return wrong;
   return complete_call(g, ctx, t, exchange_headers(g, ctx, t, tag_of(op::sync)));
 }
 
 template <class Group>
 XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::barrier);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::barrier); wrong != XIO_OK) return wrong;
   const channel_values found = load_channel(t);
   // The quiet is the leader's release, too. A failed one does not keep the others waiting. `request` is when it began
   // to wait.

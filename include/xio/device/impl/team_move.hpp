@@ -224,7 +224,7 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
   const stated_call own{tag, objection_to(ctx, t, b)};
   exchange x;
   g.sync();
-  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(ctx, t, tag);
+  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   if (!own.is_good()) return exchange_refusal(g, ctx, t, x, own);
   return b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
 }
@@ -235,17 +235,17 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoall);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::alltoall); wrong != XIO_OK) return wrong;
   return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::fcollect);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
   return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::broadcast);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
   const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
   return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, 0, 0, from));
 }

@@ -131,8 +131,7 @@ XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_te
   const xio_status_t sent = send_packets(g, ctx, t, x, count, [=](u32, u32 w) { return part(w); });
   xio_status_t same = XIO_OK;
   const xio_status_t taken = take_packets(g, ctx, t, x, count, [&](u32 from, u32 w, u32 value) {
-    if (value != part(w))
-      same = refuse(ctx, t, XIO_ERR_ARG, {refusal::unlike, pe_of(t, from), x.tag, x.tag, from, 0, 0});
+    if (value != part(w)) same = tell_why(t, ctx_of(ctx), x, from, x.tag, XIO_OK);
   });
   return end(g, t, x, first_of(first_of(sent, taken), same));
 }

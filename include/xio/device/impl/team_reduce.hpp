@@ -121,7 +121,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
                                      const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
@@ -160,7 +160,7 @@ XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, 
   g.sync();
   fence<scope::system, order::release>();
   not_before(found.broken);
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   const xio_status_t status = agree(g, ctx, t, x, bytes);
   // All threads see the stores that members made before their words: one thread has seen a word, and its fence comes
   // first.
@@ -249,7 +249,7 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
   XIO_ROLLED for (u64 r = 0;; ++r) {
     const u64 before = x.epoch;
     if (r < rounds) {
-      if (!begin(g, t, tag, &x)) return refuse_channel(ctx, t, tag);
+      if (!begin(g, t, tag, &x)) return refuse_channel(t, ctx_of(ctx), tag);
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
@@ -268,7 +268,7 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
                                           const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(ctx, t, tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job));
 }
 
@@ -320,7 +320,8 @@ template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, job.scatter ? op::reduce_scatter : op::reduce);
+  if (const xio_status_t wrong = check_team(g, ctx, t, job.scatter ? op::reduce_scatter : op::reduce); wrong != XIO_OK)
+    return wrong;
   return complete_call(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
 }
 

@@ -60,14 +60,14 @@ struct stated_call {
 };
 
 // Records it, and hands the status back. The caller has the status, so quiet says nothing of it.
-XIO_DEVICE xio_status_t refuse(const xio_ctx_t& ctx, const xio_team_t& t, xio_status_t status, const refused_call& r) {
-  record_refusal(r, ctx_of(ctx), status, team_word(t));
+XIO_DEVICE xio_status_t refuse(const ctx_view& c, const xio_team_t& t, xio_status_t status, const refused_call& r) {
+  record_refusal(r, c, status, team_word(t));
   return status;
 }
 template <class Group>
 XIO_DEVICE xio_status_t refuse_own(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                    const objection& o) {
-  if (g.leader()) refuse(ctx, t, XIO_ERR_ARG, {o.why, k_no_pe, tag, 0, o.number, o.mine, o.other});
+  if (g.leader()) refuse(ctx_of(ctx), t, XIO_ERR_ARG, {o.why, k_no_pe, tag, 0, o.number, o.mine, o.other});
   return XIO_ERR_ARG;
 }
 

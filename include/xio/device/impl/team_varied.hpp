@@ -28,7 +28,7 @@ XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
 template <class Group, class Extent>
 XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& own,
                                     exchange* x, Extent&& extent_for) {
-  if (!begin(g, t, own.stated(), x)) return refuse_channel(ctx, t, own.tag);
+  if (!begin(g, t, own.stated(), x)) return refuse_channel(t, ctx_of(ctx), own.tag);
   if (!own.is_good()) return exchange_refusal(g, ctx, t, *x, own);
   const xio_status_t sent = send_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; },
@@ -147,7 +147,7 @@ XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, co
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::alltoallv);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::alltoallv); wrong != XIO_OK) return wrong;
   return complete_call(g, ctx, t, exchange_varied(g, ctx, t, b));
 }
 
@@ -182,7 +182,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
 
 template <class Group>
 XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (!is_usable(ctx, t)) return refuse_unusable(ctx, t, op::collect);
+  if (const xio_status_t wrong = check_team(g, ctx, t, op::collect); wrong != XIO_OK) return wrong;
   return complete_call(g, ctx, t, exchange_collect(g, ctx, t, a));
 }
 
