@@ -176,24 +176,24 @@ XIO_DEVICE xio_status_t complete_call(const Group& g, const xio_ctx_t& ctx, cons
 
 // Whether another caller of this PE, another workgroup or kernel, has been in the channel during an exchange: it has
 // begun the next one, or it has broken the channel by the one before, and then this one would not have begun.
-XIO_DEVICE bool is_shared(const channel_state& s, u64 epoch) {
-  return load<scope::agent, order::relaxed>(&s.epoch) != epoch ||
+XIO_DEVICE bool is_shared(const channel_state& s, u32 flag) {
+  return static_cast<u32>(load<scope::agent, order::relaxed>(&s.epoch)) != flag ||
          (load<scope::agent, order::relaxed>(&s.broken) != 0 &&
-          load<scope::agent, order::relaxed>(&s.failed_epoch) == epoch - 1);
+          static_cast<u32>(load<scope::agent, order::relaxed>(&s.failed_epoch)) == flag - 1);
 }
 // Why a wait for member `from` is no success: it has ended with `status`, or has found the tag of another call. Says so
 // in the ctx, but for what this PE's own wrong arguments are the cause of: the call that found these makes that record.
-// Seldom, so it is out of line, and takes what it gets in registers.
-XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, exchange x, u32 from, u32 found,
+// Seldom, so it is out of line, and takes what it gets in registers; `header` is the exchange's.
+XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, u64 header, u32 from, u32 found,
                                       xio_status_t status) {
-  const u32 pe = pe_of(t, from);
+  const u32 pe = pe_of(t, from), tag = static_cast<u32>(header);
   if (status == XIO_ERR_TIMEOUT)
-    record_wait({call_kind::team_wait, pe, reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, x.tag, from,
-                 is_shared(state_of(t), x.epoch) ? u64{1} : u64{0}},
+    record_wait({call_kind::team_wait, pe, reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag, from,
+                 is_shared(state_of(t), static_cast<u32>(header >> 32)) ? u64{1} : u64{0}},
                 c);
   if (status != XIO_OK) return status;
-  if (is_refusal(x.tag)) return XIO_ERR_ARG;
-  return refuse(c, t, XIO_ERR_ARG, {refusal::unlike, pe, x.tag, found, from, 0, 0});
+  if (is_refusal(tag)) return XIO_ERR_ARG;
+  return refuse(c, t, XIO_ERR_ARG, {refusal::unlike, pe, tag, found, from, 0, 0});
 }
 
 // The status of a wait for member `from`, whose header was `head` in the end.
@@ -201,7 +201,7 @@ XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const
                                 xio_status_t status) {
   if (status == XIO_OK && static_cast<u32>(head) == x.tag) [[likely]]
     return XIO_OK;
-  return tell_why(t, ctx_of(ctx), x, from, static_cast<u32>(head), status);
+  return tell_why(t, ctx_of(ctx), x.header(), from, static_cast<u32>(head), status);
 }
 
 // How long a call has waited for members: since when, see deadline::in, and when their queues were drained last.
@@ -236,14 +236,13 @@ XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, 
   patience p{x.since, 0, XIO_OK};
   XIO_ROLLED for (u32 round = k_pauses_at_once ? 1 : 0;; ++round) {
     XIO_ROLLED for (u32 i = 0; i < polls; ++i) {
-      if (done()) {
-        x.since = p.since;
-        return XIO_OK;
-      }
+      if (done()) return XIO_OK;
       if (round != 0) pause();
     }
     if (p.status != XIO_OK) return p.status;
-    if (round != 0) p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0);
+    if (round == 0) continue;
+    p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0);
+    x.since = p.since;
   }
 }
 
@@ -327,7 +326,7 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, ex
     return true;
   });
   *heard = static_cast<u32>(found);
-  return status == XIO_OK ? status : tell_why(t, ctx_of(ctx), x, from, *heard, status);
+  return status == XIO_OK ? status : tell_why(t, ctx_of(ctx), x.header(), from, *heard, status);
 }
 
 // By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
@@ -345,7 +344,7 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
     status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (heard != said && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x, from, heard, status);
+    if (heard != said && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
     if (heard != said) said = k_refuses;
     fence<scope::system, order::acquire>();
   }

@@ -129,11 +129,12 @@ XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xi
   return own;
 }
 
-// Blocks go straight to their places when all members are known to be in this call, and words behind them.
+// Blocks go straight to their places when all members are known to be in this call, and words behind them. Refused
+// calls of any size come here too, and end with that first exchange.
 template <class Group>
 XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
-                                   const blocks& b) {
-  if (const xio_status_t status = agree(g, ctx, t, x, b.bytes); status != XIO_OK) return status;
+                                   const stated_call& own_call, const blocks& b) {
+  if (const xio_status_t status = agree(g, ctx, t, x, {own_call, b.bytes}); status != XIO_OK) return status;
   go_on(g, t, &x);
   const bool sends = b.sends(t.my_pe);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;
@@ -210,13 +211,6 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
 }
 
 template <class Group>
-XIO_SLOW_PATH xio_status_t exchange_refusal(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, stated_call own) {
-  const xio_status_t sent = send_headers(g, ctx, t, x), heard = hear_headers(g, ctx, t, x);
-  const xio_status_t mine = refuse_own(g, ctx, t, own.tag, own.why);
-  return end(g, t, x, first_of(sent, was_heard(heard) ? mine : heard));
-}
-
-template <class Group>
 XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                       const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
@@ -225,8 +219,7 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
   exchange x;
   g.sync();
   if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-  if (!own.is_good()) return exchange_refusal(g, ctx, t, x, own);
-  return b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, b);
+  return own.is_good() && b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, own, b);
 }
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {

@@ -121,19 +121,52 @@ XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const
   return status;
 }
 
-// The first exchange of a call that then writes to members' memory: headers, and the size where the tag does not have
-// all of it. XIO_OK: all members are in one call.
+// What a member says in the first exchange of a call that writes to members' memory behind it.
+struct statement {
+  stated_call call;
+  u64 bytes;
+  u32 words;  // of packets with the size: 2 where the tag does not have all of it
+
+  XIO_DEVICE statement(const stated_call& own, u64 size)
+      : call(own), bytes(size), words((own.stated() & k_tag_folded) != 0 ? 2 : 0) {}
+  XIO_DEVICE u32 part(u32 w) const { return static_cast<u32>(bytes >> (32 * w)); }
+};
+
+// To one member, by one thread.
+XIO_DEVICE xio_status_t send_statement(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                       const statement& own, u32 to) {
+  u64* mine = message(t, x.epoch, t.my_pe);
+  const u32 pe = pe_of(t, to);
+  unsigned char* there = direct_place(ctx, mine, pe);
+  u64* out = there != nullptr ? reinterpret_cast<u64*>(there) : outgoing(t, x.epoch, to);
+  for (u32 w = 0; w < own.words; ++w) store<scope::system, direct::k_flag_store>(out + 1 + w, x.flagged(own.part(w)));
+  if (there == nullptr)
+    return put_word_by_one({mine + 1, out + 1, u64{own.words} * 8}, ctx_of(ctx), pe, mine, x.header());
+  store<scope::system, direct::k_flag_store>(out, x.header());
+  return XIO_OK;
+}
+
+// Waits for that of member `from`. Its header alone is looked at as a row of packets that begins with it.
+XIO_DEVICE xio_status_t hear_statement(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, const statement& own,
+                                       u32 from) {
+  u32 values[k_taken_together];
+  const bool sized = own.words != 0;
+  const xio_status_t status = wait_words(ctx, t, x, from, {sized ? 1u : 0u, 1, sized ? own.words : 1}, values);
+  if (status != XIO_OK || !sized || (values[0] == own.part(0) && values[1] == own.part(1))) return status;
+  return tell_why(t, ctx_of(ctx), x.header(), from, x.tag, XIO_OK);
+}
+
+// That exchange. XIO_OK: all members are in one call, and find no fault with their arguments.
 template <class Group>
-XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u64 bytes) {
-  const u32 words = (x.tag & k_tag_folded) != 0 ? 2 : 0;
-  const auto count = [=](u32) { return words; };
-  const auto part = [=](u32 w) { return static_cast<u32>(bytes >> (32 * w)); };
-  const xio_status_t sent = send_packets(g, ctx, t, x, count, [=](u32, u32 w) { return part(w); });
-  xio_status_t same = XIO_OK;
-  const xio_status_t taken = take_packets(g, ctx, t, x, count, [&](u32 from, u32 w, u32 value) {
-    if (value != part(w)) same = tell_why(t, ctx_of(ctx), x, from, x.tag, XIO_OK);
-  });
-  return end(g, t, x, first_of(first_of(sent, taken), same));
+XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
+                              const statement& own) {
+  xio_status_t sent = XIO_OK, heard = XIO_OK;
+  for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
+    sent = first_of(sent, send_statement(ctx, t, x, own, other(t, k)));
+  for (u32 k = g.rank(); k + 1 < t.n_pes && was_heard(heard); k += g.count())
+    heard = first_of(heard, hear_statement(ctx, t, x, own, other(t, k)));
+  if (!own.call.is_good() && was_heard(heard)) heard = refuse_own(g, ctx, t, own.call.tag, own.call.why);
+  return end(g, t, x, first_of(sent, heard));
 }
 
 }  // namespace xio::dev::teams

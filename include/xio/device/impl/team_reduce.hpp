@@ -161,7 +161,7 @@ XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, 
   fence<scope::system, order::release>();
   not_before(found.broken);
   if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-  const xio_status_t status = agree(g, ctx, t, x, bytes);
+  const xio_status_t status = agree(g, ctx, t, x, {{tag, {}}, bytes});
   // All threads see the stores that members made before their words: one thread has seen a word, and its fence comes
   // first.
   fence<scope::system, order::acquire>();

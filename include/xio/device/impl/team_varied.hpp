@@ -29,7 +29,7 @@ template <class Group, class Extent>
 XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& own,
                                     exchange* x, Extent&& extent_for) {
   if (!begin(g, t, own.stated(), x)) return refuse_channel(t, ctx_of(ctx), own.tag);
-  if (!own.is_good()) return exchange_refusal(g, ctx, t, *x, own);
+  if (!own.is_good()) return agree(g, ctx, t, *x, {own, 0});
   const xio_status_t sent = send_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; },
       [&](u32 to, u32 w) {
@@ -57,8 +57,7 @@ XIO_DEVICE xio_status_t send_varied(const Group& g, const xio_ctx_t& ctx, const 
   g.sync();  // all have read what was published, before a word of this PE lets others write there
   go_on(g, t, &x);
   x.tag = said.stated();
-  if (!said.is_good()) return exchange_refusal(g, ctx, t, x, said);
-  xio_status_t status = agree(g, ctx, t, x, 0);
+  xio_status_t status = agree(g, ctx, t, x, {said, 0});
   if (status != XIO_OK) return status;
   go_on(g, t, &x);
   status = send_blocks(g, ctx, t, x, block_for);
