@@ -28,38 +28,33 @@ XIO_DEVICE void copy_two_batch(unsigned char* to, const unsigned char* from, uns
 }
 
 // Copies `bytes` to place(0) .. place(places - 1). Collective over g, without the syncs before and after; nothing
-// overlaps.
+// overlaps. False, and nothing is done: they gain nothing together.
 template <class Group, class Place>
-XIO_DEVICE void fan_out(const Group& g, const unsigned char* from, u64 bytes, u32 places, Place&& place) {
+XIO_DEVICE bool fan_out(const Group& g, const unsigned char* from, u64 bytes, u32 places, Place&& place) {
   u64 all = reinterpret_cast<u64>(from) | bytes;
   if constexpr (k_splits_copies)
     for (u32 p = 0; p < places; ++p) all |= reinterpret_cast<u64>(place(p));
-  if (k_splits_copies && (all & 15) == 0 && places > 1) {
-    constexpr u32 n = k_in_flight / 2;
-    const u64 words = bytes / 16, count = g.count(), stride = count * 16;
-    in_batches<n>(words, g.rank(), count,
-                  [&](auto b, u64 i) { fan_out_batch<decltype(b)::k_words>(from, i * 16, stride, places, place); });
-    return;
-  }
-  for (u32 p = 0; p < places; ++p) copy(g, place(p), from, bytes);
+  if (!k_splits_copies || (all & 15) != 0 || places < 2) return false;
+  constexpr u32 n = k_in_flight / 2;
+  const u64 words = bytes / 16, count = g.count(), stride = count * 16;
+  in_batches<n>(words, g.rank(), count,
+                [&](auto b, u64 i) { fan_out_batch<decltype(b)::k_words>(from, i * 16, stride, places, place); });
+  return true;
 }
 
 // Two copies of `bytes` each, likewise.
 template <class Group>
-XIO_DEVICE void copy_two(const Group& g, unsigned char* to, const unsigned char* from, unsigned char* to2,
+XIO_DEVICE bool copy_two(const Group& g, unsigned char* to, const unsigned char* from, unsigned char* to2,
                          const unsigned char* from2, u64 bytes) {
   const u64 all = reinterpret_cast<u64>(to) | reinterpret_cast<u64>(from) | reinterpret_cast<u64>(to2) |
                   reinterpret_cast<u64>(from2) | bytes;
-  if (k_splits_copies && (all & 15) == 0) {
-    constexpr u32 n = k_in_flight / 2;
-    const u64 words = bytes / 16, count = g.count(), stride = count * 16;
-    in_batches<n>(words, g.rank(), count, [&](auto b, u64 i) {
-      copy_two_batch<decltype(b)::k_words>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
-    });
-    return;
-  }
-  copy(g, to, from, bytes);
-  copy(g, to2, from2, bytes);
+  if (!k_splits_copies || (all & 15) != 0) return false;
+  constexpr u32 n = k_in_flight / 2;
+  const u64 words = bytes / 16, count = g.count(), stride = count * 16;
+  in_batches<n>(words, g.rank(), count, [&](auto b, u64 i) {
+    copy_two_batch<decltype(b)::k_words>(to + i * 16, from + i * 16, to2 + i * 16, from2 + i * 16, stride);
+  });
+  return true;
 }
 
 }  // namespace xio::dev::direct

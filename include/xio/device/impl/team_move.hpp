@@ -11,6 +11,7 @@ constexpr u32 k_all_send = u32{1} << 31;
 // The part of a collective that moves blocks: block(m) of this PE goes to place(m) at member m.
 struct blocks {
   const unsigned char* src;
+  bool alike;          // all members get one block; else
   u64 src_step;        // from one member's block to the next one's
   unsigned char* dst;  // by sender
   u64 dst_step;
@@ -18,9 +19,9 @@ struct blocks {
   u32 root;  // the only sender, or k_all_send
   XIO_DEVICE bool sends(u32 member) const { return root == k_all_send || root == member; }
 };
-XIO_DEVICE blocks blocks_of(call_copy a, u64 src_step, u64 dst_step, u32 root) {
+XIO_DEVICE blocks blocks_of(call_copy a, bool alike, u64 dst_step, u32 root) {
   const auto* src = static_cast<const unsigned char*>(a.src);
-  return blocks{src, src_step, static_cast<unsigned char*>(a.dst), dst_step, a.bytes, root};
+  return blocks{src, alike, alike ? 0 : a.bytes, static_cast<unsigned char*>(a.dst), dst_step, a.bytes, root};
 }
 
 // --- Blocks with a word behind them ------------------------------------------------------------------
@@ -107,24 +108,23 @@ template <class Group>
 XIO_DEVICE own_block store_direct(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
   own_block own = own_of(t, b);
   unsigned char* mine = b.dst + t.my_pe * b.dst_step;  // at the other member
-  if (b.src_step == 0 && t.n_pes > 1 && all_are_direct(ctx, t)) {
+  if (b.alike && t.n_pes > 1 && all_are_direct(ctx, t)) {
     const u32 first = own.bytes > k_goes_together ? 1 : 0;
-    direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first,
-                    [&](u32 p) { return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first))); });
-    if (first != 0) own.bytes = 0;
-    return own;
+    const auto place = [&](u32 p) {
+      return p < first ? own.to : direct_place(ctx, mine, pe_of(t, other(t, p - first)));
+    };
+    if (direct::fan_out(g, b.src, b.bytes, t.n_pes - 1 + first, place))
+      return first != 0 ? own_block{own.to, own.from, 0} : own;
   }
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k);
     unsigned char* there = direct_place(ctx, mine, pe_of(t, to));
     if (there == nullptr) continue;
     const unsigned char* from = b.src + to * b.src_step;
-    if (own.bytes > k_goes_together) {
-      direct::copy_two(g, there, from, own.to, own.from, b.bytes);
+    if (own.bytes > k_goes_together && direct::copy_two(g, there, from, own.to, own.from, b.bytes))
       own.bytes = 0;
-    } else {
+    else
       direct::copy(g, there, from, b.bytes);
-    }
   }
   return own;
 }
@@ -199,7 +199,7 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
   if (b.bytes > ctx.arena_bytes) return {refusal::not_symmetric, 0, b.bytes};
   const u64 out = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
   if (!is_symmetric(ctx, b.dst, out)) return {refusal::not_symmetric, 0, out};
-  const u64 in = b.src_step == 0 ? b.bytes : b.src_step * t.n_pes;
+  const u64 in = b.alike ? b.bytes : b.src_step * t.n_pes;
   // Packets are sent out of the team's memory.
   if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
       !engines_reach(ctx, t, [&](u32 to) {
@@ -207,7 +207,7 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
       }))
     return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
-  return b.src_step == 0 && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
+  return b.alike && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
 }
 
 template <class Group>
@@ -229,18 +229,18 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (const xio_status_t wrong = check_team(g, ctx, t, op::alltoall); wrong != XIO_OK) return wrong;
-  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, a.bytes, a.bytes, k_all_send));
+  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, false, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (const xio_status_t wrong = check_team(g, ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
-  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, 0, a.bytes, k_all_send));
+  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, true, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
   if (const xio_status_t wrong = check_team(g, ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
   const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
-  return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, 0, 0, from));
+  return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, true, 0, from));
 }
 
 }  // namespace xio::dev::teams

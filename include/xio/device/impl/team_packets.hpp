@@ -46,6 +46,8 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
 
 // Words of a message that one thread takes together: all are loaded before the first is looked at.
 constexpr u32 k_taken_together = 4;
+// Looks at such a row in front of the loop.
+constexpr u32 k_row_polls_in_line = k_polls_in_line < 2 ? k_polls_in_line : 2;
 
 // Words first, first + step, ... of a message, `count` of them, 1 <= count <= k_taken_together.
 struct word_row {
@@ -58,7 +60,7 @@ XIO_DEVICE xio_status_t wait_words(const xio_ctx_t& ctx, const xio_team_t& t, ex
   const u64* in = message(t, x.epoch, from);
   const u32 flag = x.flag();
   u64 head = 0;
-  const xio_status_t status = poll_members<2>(ctx, t, x, [&] {
+  const xio_status_t status = poll_members<k_row_polls_in_line>(ctx, t, x, [&] {
     u64 data[k_taken_together];
     head = load<scope::system, direct::k_watch_load>(in);
     XIO_UNROLL for (u32 k = 0; k < k_taken_together; ++k) data[k] =
@@ -82,7 +84,7 @@ XIO_DEVICE xio_status_t hear_all(const xio_ctx_t& ctx, const xio_team_t& t, exch
     const u64* at[k_taken_together];
     u64 heads[k_taken_together];
     XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) at[i] = message(t, x.epoch, member(i));
-    const xio_status_t one = poll_members<2>(ctx, t, x, [&] {
+    const xio_status_t one = poll_members<k_row_polls_in_line>(ctx, t, x, [&] {
       XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) heads[i] = load<scope::system, direct::k_watch_load>(at[i]);
       bool all = true;
       XIO_UNROLL for (u32 i = 0; i < k_taken_together; ++i) all = all && static_cast<u32>(heads[i] >> 32) == x.flag();
