@@ -208,7 +208,7 @@ void context::fill_peers(std::uint32_t lane) {
     p.small = w.small;
     p.bulk = w.bulk;
     p.atomic = w.atomic;
-    p.routes_used = w.used();
+    p.by_engine = w.small != dev::route::direct ? 1 : 0;
     if (w.uses(dev::route::rdma)) {
       p.rdma = rings;
       p.rdma_count = static_cast<std::uint16_t>(settings_.queues);

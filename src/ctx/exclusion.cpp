@@ -17,9 +17,8 @@ bool is_among(int pe, const std::vector<int>& pes) { return std::find(pes.begin(
 // The four bytes of a row that kernels read as one.
 struct ways {
   dev::route small, bulk, atomic;
-  std::uint8_t used;
+  std::uint8_t by_engine;
 };
-constexpr ways k_no_way{dev::route::excluded, dev::route::excluded_bulk, dev::route::excluded, 0};
 static_assert(sizeof(ways) == 4);
 
 }  // namespace
@@ -27,7 +26,9 @@ static_assert(sizeof(ways) == 4);
 // Its addresses stay: a kernel that has just read the old ways uses them.
 void context::refuse_peer(std::uint32_t lane, int pe) {
   auto* row = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0) + pe;
-  gpu::put_value(reinterpret_cast<ways*>(&row->small), k_no_way);
+  const bool by_engine = plan_.to[static_cast<std::size_t>(pe)].small != dev::route::direct;
+  const ways none{dev::route::excluded, dev::route::excluded_bulk, dev::route::excluded, by_engine};
+  gpu::put_value(reinterpret_cast<ways*>(&row->small), none);
 }
 
 // Whether any op on them was lost, as lose(ring) says.

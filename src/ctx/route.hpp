@@ -14,7 +14,7 @@ struct way {
   dev::route bulk = dev::route::none;
   dev::route atomic = dev::route::none;
 
-  std::uint8_t used() const;  // bit per route, as in peer_view::routes_used
+  std::uint8_t used() const;  // bit per route
   bool uses(dev::route r) const { return (used() >> static_cast<unsigned>(r) & 1) != 0; }
 };
 

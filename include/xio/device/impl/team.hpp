@@ -214,16 +214,16 @@ struct patience {
 XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64 drained, bool pauses) {
   const bool first = drained == 0;
   const deadline end = deadline::in(*c.world, &since);
-  xio_status_t status = hdp_nudge(c);
   const bool over = pauses && !end.wait_more();
   const u64 now = wall_clock();
   if (first) drained = now;
-  if (status == XIO_OK && (over || now - drained > k_drain_ms * c.world->ticks_per_ms)) {
+  xio_status_t status = XIO_OK;
+  if (over || now - drained > k_drain_ms * c.world->ticks_per_ms) {
     drained = now;
     status = drain_members(c, t);
   }
   if (status == XIO_OK && over) status = XIO_ERR_TIMEOUT;
-  return {since, drained, status};
+  return {since, drained, status != XIO_OK ? status : hdp_nudge(c)};
 }
 
 // Polls until done(), a failure of the members' queues, or the deadline; behind these it looks once more.

@@ -7,10 +7,10 @@
 
 namespace xio::dev::teams {
 
-// Whether loads and stores do not reach a PE's memory, so that all that a team sends there is posted. The row of a PE
-// that loads and stores reach says the same after it was excluded, for that may be while a group is in a call.
+// Whether loads and stores are not the way to a PE's memory, so that all that a team sends there is posted. The same
+// after the PE was excluded, for that may be while a group is in a call, whose threads go one way.
 XIO_DEVICE bool is_behind_engine(const peer_view& p) {
-  return (is_posted(p.small) && !is_excluded(p.small)) || p.direct == nullptr;
+  return !k_has_direct || p.by_engine != 0 || p.direct == nullptr;
 }
 
 // The queues that carry what a team sends there: the workgroup's own, see queue_to.
@@ -67,7 +67,7 @@ XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c
   return XIO_OK;
 }
 
-// Whether the engine that carries a block reaches it here.
+// Whether the engine that carries a block reaches it here. The way changes when the PE is excluded.
 XIO_OUT_OF_LINE bool engine_reaches(const ctx_view& c, u32 pe, outgoing_block b) {
   if (b.bytes == 0) return true;
   const route way = choose(c, pe, b.bytes, true);

@@ -178,19 +178,25 @@ XIO_DEVICE bool overlap(const void* a, const void* b, u64 a_bytes, u64 b_bytes) 
   return x < y + b_bytes && y < x + a_bytes;
 }
 
-// Whether the engines that carry this PE's blocks reach them.
-template <class Block>
-XIO_DEVICE bool engines_reach(const xio_ctx_t& ctx, const xio_team_t& t, const Block& block_for) {
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
-    const u32 to = other(t, k), pe = pe_of(t, to);
-    if (is_behind_engine(ctx_of(ctx).peers[pe]) && !engine_reaches(ctx_of(ctx), pe, block_for(to))) return false;
-  }
-  return true;
+// Whether the engines that carry this PE's blocks reach them. A member may be excluded at this moment, so one thread
+// looks for all of the group.
+template <class Group, class Block>
+XIO_DEVICE bool engines_reach(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const Block& block_for) {
+  const posted found = by_leader(g, [&] {
+    for (u32 k = 0; k + 1 < t.n_pes; ++k) {
+      const u32 to = other(t, k), pe = pe_of(t, to);
+      if (is_behind_engine(ctx_of(ctx).peers[pe]) && !engine_reaches(ctx_of(ctx), pe, block_for(to)))
+        return posted{0, XIO_ERR_ARG};
+    }
+    return posted{0, XIO_OK};
+  });
+  return found.status == XIO_OK;
 }
 
 // A root's own destination stays as it is, and the others' sources are not read. The block of an fcollect may lie in
 // its place already.
-XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+template <class Group>
+XIO_DEVICE objection objection_to(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
   const bool rooted = b.root != k_all_send;
   if (rooted && b.root >= t.n_pes) return {refusal::no_such_root, b.root};
   if (b.bytes == 0) return {};
@@ -202,7 +208,7 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
   const u64 in = b.alike ? b.bytes : b.src_step * t.n_pes;
   // Packets are sent out of the team's memory.
   if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
-      !engines_reach(ctx, t, [&](u32 to) {
+      !engines_reach(g, ctx, t, [&](u32 to) {
         return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes};
       }))
     return {refusal::unreachable};
@@ -215,7 +221,7 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
                                       const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
   const channel_values found = load_channel(t);
-  const stated_call own{tag, objection_to(ctx, t, b)};
+  const stated_call own{tag, objection_to(g, ctx, t, b)};
   exchange x;
   g.sync();
   if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(t, ctx_of(ctx), tag);

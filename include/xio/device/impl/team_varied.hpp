@@ -100,7 +100,8 @@ struct varied_blocks {
     return false;
   }
 
-  XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t) const {
+  template <class Group>
+  XIO_DEVICE objection objection_to(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) const {
     const u32 n = t.n_pes, me = t.my_pe;
     if (dst_offsets == nullptr || dst_counts == nullptr || src_offsets == nullptr || src_counts == nullptr)
       return {refusal::null_pointer};
@@ -113,7 +114,7 @@ struct varied_blocks {
         return {refusal::not_symmetric, 0, dst_counts[m] > most ? dst_counts[m] : src_counts[m]};
       if (!is_symmetric(ctx, dst + dst_offset(m), dst_bytes(m))) return {refusal::not_symmetric, 0, dst_bytes(m)};
     }
-    if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32 to) {
+    if (has_engines(ctx) && !engines_reach(g, ctx, t, [&](u32 to) {
           return outgoing_block{nullptr, from(to), src_bytes(to)};
         }))
       return {refusal::unreachable};
@@ -126,7 +127,7 @@ XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, co
                                         const varied_blocks& b) {
   const u32 tag = tag_of(op::alltoallv), me = t.my_pe;
   exchange x;
-  const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(ctx, t)}, &x, [&](u32 to) {
+  const xio_status_t status = publish_all(g, ctx, t, {tag, b.objection_to(g, ctx, t)}, &x, [&](u32 to) {
     return extent{b.dst_offset(to), b.dst_bytes(to)};
   });
   if (status != XIO_OK) return status;
@@ -168,7 +169,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
   const own_block own{to, static_cast<const unsigned char*>(a.src), a.bytes};
   if (!is_symmetric(ctx, a.dst, all)) why = {refusal::not_symmetric, 0, all};
   if (a.dst == nullptr && all != 0) why = {refusal::null_pointer};
-  if (has_engines(ctx) && !engines_reach(ctx, t, [&](u32) { return outgoing_block{nullptr, a.src, a.bytes}; }))
+  if (has_engines(ctx) && !engines_reach(g, ctx, t, [&](u32) { return outgoing_block{nullptr, a.src, a.bytes}; }))
     why = {refusal::unreachable};
   if (a.bytes != 0 && overlap(a.dst, a.src, all, a.bytes) && own.to != own.from) why = {refusal::overlap};
   return send_varied(

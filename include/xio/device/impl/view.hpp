@@ -180,7 +180,7 @@ struct peer_view {
   route small;               // blocking, scalar and fetching ops
   route bulk;                // non-blocking copies of at least ctx_view::bulk_bytes
   route atomic;              // atomics and signals
-  std::uint8_t routes_used;  // bit per route that any of the three can be: fence waits only if several
+  std::uint8_t by_engine;    // 1: `small` is an engine's, or was before the PE was excluded
   std::uint16_t rdma_count;  // queue pairs to that PE, a power of two; the workgroup chooses
   std::uint16_t sdma_count;  // copy queues for that PE, likewise
   ring_view* rdma;           // the first of them, or null
