@@ -129,6 +129,17 @@ __global__ void quiets(xio_ctx_t ctx, int* status) {
   for (int i = 0; i < 3; ++i) status[i] = xio_quiet(ctx);
   status[3] = xio_fence(ctx);
 }
+// All threads of a workgroup call a team of all.
+constexpr int k_threads = 200;
+__global__ void call_all(xio_ctx_t ctx, xio_team_t team, char* place, int* status) {
+  status[2 * threadIdx.x] = xio_team_sync_wg(ctx, team);
+  status[2 * threadIdx.x + 1] = xio_alltoall_wg(ctx, team, place, place + 4096, 8);
+}
+// Whether a team's calls store to a PE, or post.
+__global__ void look_for_ways(xio_ctx_t ctx, const shared* s, int n, int* stores) {
+  for (int pe = 0; pe < n; ++pe)
+    stores[pe] = xio::dev::teams::direct_place(ctx, s, static_cast<xio::dev::u32>(pe)) != nullptr;
+}
 __global__ void all_come(xio_ctx_t ctx, int* status) { *status = xio_barrier_all(ctx); }
 __global__ void look(xio_ctx_t ctx, int n, int* life, int* mapped, shared* s) {
   for (int pe = -1; pe <= n; ++pe) life[pe + 1] = xio_pe_state(ctx, pe);
@@ -160,14 +171,14 @@ __global__ void living_round(xio_ctx_t ctx, xio_team_t team, shared* s, ring_pla
 struct survivor {
   rig::options none{};
   xio_world_t* world = nullptr;
-  xio_ctx_t ctx{};
-  xio_team_t team{};
+  xio_ctx_t ctx{}, before{};
+  xio_team_t team{}, all{};
   shared* s = nullptr;
   char* much = nullptr;
   static constexpr size_t k_much = size_t{1} << 20;
   bool immediates = false;
   int me = 0, n = 0;
-  std::vector<int> dying, living;
+  std::vector<int> dying, living, ways;
   uint64_t round = 0;
   double timeout_ms = 0;
   std::string what, name;
@@ -338,6 +349,19 @@ void expect_refused(const survivor& p) {
   expect_quiets(p, true, "behind refused ops");
 }
 
+std::vector<int> ways_of(const survivor& p, const xio_ctx_t& ctx) {
+  const rig::device_array<int> stores(static_cast<size_t>(p.n));
+  RUN(look_for_ways, 1, 1, ctx, p.s, p.n, stores.data());
+  return stores.get();
+}
+void expect_teams_refused(const survivor& p) {
+  const rig::device_array<int> status(2 * k_threads);
+  RUN(call_all, 1, k_threads, p.ctx, p.all, p.much, status.data());
+  const auto got = status.get();
+  rig::expect(std::count(got.begin(), got.end(), static_cast<int>(XIO_ERR_PEER)) == 2 * k_threads,
+              "%s: threads differ over a team with excluded members: %d and %d", p.name.c_str(), got[0], got[1]);
+}
+
 // None of them changes anything, and none waits for those who do not come.
 void expect_collectives_refused(const survivor& p) {
   const auto began = clock_type::now();
@@ -345,6 +369,7 @@ void expect_collectives_refused(const survivor& p) {
   RUN(all_come, 1, 1, p.ctx, status.data());
   rig::expect(status.get()[0] == XIO_ERR_PEER, "%s: a barrier of all: %d", p.name.c_str(), status.get()[0]);
   expect_quiets(p, true, "behind a barrier");
+  expect_teams_refused(p);
   rig::expect_status(xio_ctx_recover(p.world, p.ctx), XIO_ERR_PEER, "xio_ctx_recover");
   const std::string missing = "PE " + std::to_string(*std::min_element(p.dying.begin(), p.dying.end()));
   rig::expect(std::strstr(xio_last_error(), missing.c_str()) != nullptr, "xio_ctx_recover does not name %s: %s",
@@ -383,6 +408,8 @@ void survive(survivor& p) {
     rig::expect(info.life == XIO_PE_EXCLUDED && info.is_dead == (!stopped || p.what == "kill" ? 1u : 0u),
                 "%s: PE %d is %d, dead %u: %s", p.name.c_str(), pe, info.life, info.is_dead, info.why);
   }
+  rig::expect(ways_of(p, p.before) == p.ways, "%s: an exclusion changes the way of a call that goes on",
+              p.name.c_str());
   expect_quiets(p, true, "after the exclusion");
   go_on(p, "after the exclusion");
   expect_refused(p);
@@ -434,6 +461,9 @@ int main(int argc, char** argv) {
   const bool lives = !dies(p, p.me);
   MUST(xio_team_create(p.world, lives ? p.living.data() : nullptr, lives ? static_cast<int>(p.living.size()) : 0,
                        &p.team));
+  MUST(xio_team_world(p.world, &p.all));
+  p.before = p.ctx;
+  p.ways = ways_of(p, p.ctx);
   if (lives) expect_wrong_arguments(p);
   const rig::device_array<int> status(1);
   RUN(tell_pid, 1, 1, p.ctx, p.s, static_cast<uint64_t>(getpid()), p.me, p.n, status.data());
