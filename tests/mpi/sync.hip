@@ -249,8 +249,8 @@ constexpr const char* k_looks[] = {"xio_test_until",
 constexpr int k_look_kinds = sizeof k_looks / sizeof k_looks[0];
 constexpr int k_most_looks = 1000000;
 
-// xio_get and the loop's own look read the word by plain loads while another lane stores to it. For ThreadSanitizer that is a race,
-// and it has lanes that are threads, which need not give way.
+// xio_get and the loop's own look read the word by plain loads while another lane stores to it. For ThreadSanitizer
+// that is a race, and it has lanes that are threads, which need not give way.
 constexpr bool may_race(int kind) {
 #ifdef __SANITIZE_THREAD__
   return kind == 7 || kind == 11;
