@@ -26,7 +26,7 @@ std::uint64_t word(const unsigned char* data, std::size_t index) {
   return w;
 }
 
-// Each word but a block's first follows from the one before (tools/xio-tester/pattern.hpp), whatever the seed.
+// Each word but a block's first follows from the one before (tools/xio-tester/pattern.hpp), for every seed.
 bool is_testers(const unsigned char* data, std::size_t words) {
   for (std::size_t i = 1; i < words; ++i) {
     std::uint64_t x = word(data, i - 1);

@@ -143,7 +143,7 @@ void file::open_file(std::uint32_t flags) {
   fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
 }
 
-// What looks like a file there is the kernel's state, or another process (/proc/PID/mem).
+// A file there is the kernel's state, or another process (/proc/PID/mem).
 void file::refuse_the_kernels_own() const {
   struct statfs where {};
   if (!fd_ || block_device_ || fstatfs(fd_.get(), &where) != 0) return;

@@ -230,7 +230,7 @@ bool is_read(const test& t) {
 
 bool is_atomic(const test& t) { return t.id == test_id::atomic_lat || t.id == test_id::atomic_bw; }
 
-// What nvme_write would destroy, or an empty text.
+// Returns what nvme_write would destroy, or an empty text.
 std::string lost_by_writing(const settings& s) {
   if (s.storage.empty() || s.i_know) return "";
   for (const std::string& name : member_names(s.storage)) {

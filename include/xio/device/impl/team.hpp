@@ -401,7 +401,7 @@ XIO_OUT_OF_LINE xio_status_t look_closer(xio_team_t t, const ctx_view& c, bool f
     if (is_excluded(c.peers[pe_of(t, other(t, k))].small)) return refused(XIO_ERR_PEER, refusal::excluded);
   return XIO_OK;
 }
-// What a call begins with. A PE may be excluded at this moment, so one thread looks for all: all go on, or none.
+// Each call begins with this. A PE may be excluded at this moment, so one thread looks for all: all go on, or none.
 template <class Group>
 XIO_DEVICE xio_status_t check_team(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, op what) {
   if (ctx.view == nullptr) return XIO_ERR_STATE;

@@ -123,7 +123,7 @@ XIO_DEVICE xio_status_t take_packets(const Group& g, const xio_ctx_t& ctx, const
   return status;
 }
 
-// What a member says in the first exchange of a call that writes to members' memory behind it.
+// A member says this in the first exchange of a call that writes to members' memory behind it.
 struct statement {
   stated_call call;
   u64 bytes;
