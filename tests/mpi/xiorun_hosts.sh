@@ -25,6 +25,8 @@ case \$host in
   refuses) echo 'Permission denied (publickey).' >&2; exit 255 ;;
   asks) sleep 60.5151 ;;
   nothing) exit 0 ;;
+  keeps) env -i PATH="\$PATH" HOST=\$host "\$@"; exit 0 ;;
+  leaves) exec 3<&0; env -i PATH="\$PATH" HOST=\$host "\$@" <&3 & sleep 1; kill -9 \$!; exit 0 ;;
   greets) printf 'welcome to this host\nno end of line' ;;
 esac
 exec env -i PATH="\$PATH" HOST=\$host "\$@"
@@ -121,6 +123,15 @@ bad_order 1 'standard input holds no order' <<<'99999999999:x'
 bad_order 1 'standard input holds no order' <"$work/bad"
 { order 127.0.0.1:7 "$key" 2 0 2 0 0.5 /no/folder 1 true 0; } >"$work/bad"
 bad_order 1 "the folder '/no/folder' of this run cannot be entered here: No such file" <"$work/bad"
+
+# An agent that keeps the status for itself, behind output without an end of line or more than a pipe holds.
+expect 'a status that the agent keeps' 7 'PE 2 ended with status 7' "${hosts[@]}" -H a:2,keeps:2 sh -c 'printf "no end"; [ "$XIO_TCP_RANK" != 2 ] || exit 7'
+[ "$(grep -o 'no end' "$work/out" | wc -l)" = 4 ] || fail 'what has no end of line is lost' "$work/out"
+expect 'a death that the agent keeps' 137 'PE 0 was killed by signal 9' "${hosts[@]}" -H keeps:1,a:1 sh -c '[ "$XIO_TCP_RANK" != 0 ] || { head -c 200000 /dev/zero; kill -9 $$; }; sleep 60.6969'
+expect_none_left 'sleep 60.6969' 'a death that the agent keeps'
+expect 'an agent that keeps a good status' 0 '' "${hosts[@]}" -H keeps:2,a true
+expect 'an agent that leaves' 1 "host leaves: the agent '.*' ended with status 0 before its PEs did" "${hosts[@]}" -H leaves:1,a:1 sleep 60.7171
+expect_none_left 'sleep 60.7171' 'an agent that leaves'
 
 # --- Hosts that are not there
 expect 'an agent that is refused' 255 "host refuses: the agent '.*' ended with status 255 before xiorun ran there" "${hosts[@]}" -H a:1,refuses:1 sleep 60.6565

@@ -144,7 +144,8 @@ class job {
   struct link {
     unique_fd fd;
     std::unique_ptr<sink> to;
-    std::optional<int> port;  // once the node is ready
+    std::optional<int> port;    // once the node is ready
+    std::optional<int> status;  // once it has ended
   };
 
   bool start_hosts() {
@@ -163,7 +164,8 @@ class job {
     links_[i].to = std::make_unique<sink>(in[1]);
     if (pipe2(out, O_CLOEXEC) != 0) return false;
     const unique_fd agents_out(out[1]);
-    outputs_.emplace_back("", out[0], out_, [this, i](std::string_view line) { return is_ready_line(i, line); });
+    outputs_.emplace_back("", out[0], out_,
+                          [this, i](std::string_view line) { return is_ready_line(i, line) || is_last_line(i, line); });
     if (pipe2(err, O_CLOEXEC) != 0) return false;
     const unique_fd agents_err(err[1]);
     outputs_.emplace_back("", err[0], err_);
@@ -178,6 +180,15 @@ class job {
     links_[i].port = port_in_ready_line(line);
     if (!links_[i].port) return false;
     if (std::all_of(links_.begin(), links_.end(), [](const link& l) { return l.port.has_value(); })) send_orders();
+    return true;
+  }
+
+  bool is_last_line(std::size_t i, std::string_view line) {
+    std::string_view before;
+    const auto status = status_in_last_line(line, &before);
+    if (!status || i >= links_.size() || !links_[i].port) return false;
+    links_[i].status = status;
+    if (!before.empty()) out_.put(std::string(before) + '\n');
     return true;
   }
 
@@ -336,7 +347,7 @@ class job {
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     if (s_.hosts.empty()) unreported_.emplace_back(pe, status);
-    if (status == 0) return host_without_end(pe);
+    if (status == 0) return host_without_status(pe);
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
     if (WIFSIGNALED(how))
@@ -361,23 +372,31 @@ class job {
       say("host %s: a PE there or the agent '%s' ended with status %d", host, s_.agent.c_str(), status);
   }
 
-  // The ready line of a node that ended at once may lie unread in its pipe.
+  // The first and last line of a node that has ended may lie unread in its pipe, behind as much as a pipe holds, while
+  // nobody reads our own output.
   void take_last_lines() {
+    constexpr int k_most_reads = 64;  // of 16 KiB
     for (auto& o : outputs_) {
       pollfd p{o.fd(), POLLIN, 0};
-      if (o.may_pass_on() && poll(&p, 1, 0) > 0) o.pass_on();
+      for (int i = 0; i < k_most_reads && !o.ended() && poll(&p, 1, 0) > 0; ++i) o.pass_on();
     }
   }
 
-  // An agent that returns 0 without having started anything must not pass for PEs that did well.
-  void host_without_end(int member) {
+  // An agent that returns 0 has started nothing, or keeps statuses for itself: PEs did well where the node says so.
+  void host_without_status(int member) {
     if (s_.hosts.empty() || phase_ != phase::running) return;
     const auto i = static_cast<std::size_t>(member);
     take_last_lines();
-    if (links_[i].port) return;
-    say_why_host_ended(i, 0);
-    remember(k_exit_cannot_start);
-    wait_then_terminate(0);
+    const link& l = links_[i];
+    if (l.status == 0) return;
+    if (!l.port)
+      say_why_host_ended(i, 0);
+    else if (!l.status)
+      say("host %s: the agent '%s' ended with status 0 before its PEs did; check that it stays as long as what it "
+          "starts",
+          s_.hosts[i].name.c_str(), s_.agent.c_str());
+    remember(l.status.value_or(k_exit_cannot_start));
+    wait_then_terminate(l.status ? s_.grace_s : 0);
   }
 
   // A reader that goes away is no failure of a run that has ended; a disk without room is.

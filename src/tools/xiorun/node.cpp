@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xiorun/node.hpp"
 
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ namespace xio::run {
 
 namespace {
 
-constexpr std::string_view k_ready = "\1xiorun-node 1 ";  // the number is that of this protocol
+constexpr std::string_view k_ready = "\1xiorun-node 2 ";  // the number is that of this protocol
+constexpr std::string_view k_ended = "\1xiorun-node ended ";
 constexpr std::size_t k_order_max = std::size_t{16} << 20;
 constexpr int k_list_max = 100000, k_pes_most = 1 << 20;
 
@@ -100,6 +102,16 @@ job_settings read_order() {
   return s;
 }
 
+std::optional<int> number_behind(std::string_view line, std::string_view mark, int least, int most) {
+  const auto at = line.find(mark);
+  if (at == std::string_view::npos) return {};
+  const auto text = line.substr(at + mark.size());
+  int n = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
+  const bool whole = ec == std::errc() && end == text.data() + text.size();
+  return whole && n >= least && n <= most ? std::optional(n) : std::nullopt;
+}
+
 std::string host_name() {
   char name[256] = "?";
   gethostname(name, sizeof name - 1);
@@ -109,12 +121,13 @@ std::string host_name() {
 }  // namespace
 
 std::optional<int> port_in_ready_line(std::string_view line) {
-  const auto at = line.find(k_ready);  // behind what a login has printed without an end of line
-  if (at == std::string_view::npos) return {};
-  const auto text = line.substr(at + k_ready.size());
-  int port = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return ec == std::errc() && end == text.data() + text.size() ? std::optional(port) : std::nullopt;
+  // Behind what a login has printed without an end of line.
+  return number_behind(line, k_ready, 1, 65535);
+}
+
+std::optional<int> status_in_last_line(std::string_view line, std::string_view* before) {
+  *before = line.substr(0, line.find(k_ended));
+  return number_behind(line, k_ended, 0, 255);
 }
 
 std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root) {
@@ -147,7 +160,12 @@ int run_node(char* name) {
     std::fprintf(stderr, "xiorun: host %s: %s\n", host_name().c_str(), e.what());
     return 1;
   }
-  return run_job(s, name);
+  const int status = run_job(s, name);
+  // An agent may keep the status for itself.
+  signal(SIGPIPE, SIG_IGN);
+  std::printf("%s%d\n", k_ended.data(), status);
+  std::fflush(stdout);
+  return status;
 }
 
 std::vector<std::string> agent_words(const std::string& agent, const host& h, const std::string& xiorun) {
