@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/thread.hpp"
 
 namespace xio::gpu {
 
@@ -74,7 +75,7 @@ lent_file::lent_file(unique_fd fd)
     thread_ = std::thread([this] { serve(); });
   } catch (const std::system_error& e) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    fail(XIO_ERR_IO, "a thread to lend a dma-buf: {}; raise ulimit -u", e.what());
+    fail(XIO_ERR_IO, "a thread to lend a dma-buf: {}; {}", e.what(), thread_cure());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

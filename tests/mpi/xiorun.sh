@@ -34,6 +34,10 @@ expect 'a folder as program' 2 "'$work/early' is a folder" "$xiorun" -n 8 "$work
 [ "$(wc -l <"$work/err")" = 1 ] || fail 'a folder as program is more than one message'
 expect 'unknown option' 2 'option --bogus is not known' "$xiorun" -n 2 --bogus true
 expect 'options behind the program are its own' 3 'status 3' "$xiorun" -n 1 sh -c 'exit $#' -n -n --bogus 3
+# A limit that kills those that write to a file, here but for the one of what was said.
+without_files=(bash -o pipefail -c '(ulimit -f 0; exec "$@") 2>&1 | cat >&2' - "$xiorun")
+expect 'no files' 0 '' "${without_files[@]}" -n 2 true
+expect 'a PE without files has its signal' 153 'killed by signal 25' "${without_files[@]}" -n 1 sh -c 'kill -s XFSZ $$'
 expect 'too few file descriptors' 1 'PE [0-9]* could not be started: Too many open files; raise .*ulimit -n' \
   sh -c 'ulimit -n 16; exec "$@"' - "$xiorun" --tag-output -n 20 true
 expect 'a time-out' 124 '2 of 2 PEs still run after 0.3 s' "$xiorun" --timeout 0.3 --grace 0.3 -n 2 sleep 60.1234

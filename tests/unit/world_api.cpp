@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/thread.hpp"
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
@@ -111,6 +114,26 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
   };
   every(nullptr, XIO_ERR_ARG, "world is null");
   every(stale, XIO_ERR_STATE, "was finalized");
+}
+
+// The system says EAGAIN for both limits; the child's status says which one the sentence blamed.
+TEST(api_world, a_thread_without_room_is_blamed_on_the_limit_of_memory) {
+  const pid_t child = fork();
+  if (child == 0) {
+    int blamed = 2;
+    const rlimit none{1 << 20, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &none) != 0) _exit(3);
+    try {
+      xio::start_thread("a test", [] {}).join();
+    } catch (const xio::error& e) {
+      if (std::strstr(e.what(), "ulimit -v, now 1024") != nullptr) blamed = 0;
+      if (std::strstr(e.what(), "ulimit -u") != nullptr) blamed = 1;
+    }
+    _exit(blamed);
+  }
+  int how = 0;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0) << how;
 }
 
 // Every call, of every header; the status of each leaves the child by a pipe.

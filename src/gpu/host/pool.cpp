@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/thread.hpp"
 #include "gpu/host/relax.hpp"
 #include "gpu/host/settings.hpp"
 
@@ -96,8 +97,8 @@ void pool::add_worker() {
   try {
     w->thread = std::thread([this, w] { serve(*w); });
   } catch (const std::system_error& e) {
-    fail(XIO_ERR_NO_MEMORY, "thread {} for kernels: {}; raise the limit on processes (ulimit -u) or lower XIO_HOST_CUS",
-         all.size() + 1, e.what());
+    fail(XIO_ERR_NO_MEMORY, "thread {} for kernels: {}; {}, or lower XIO_HOST_CUS", all.size() + 1, e.what(),
+         thread_cure());
   }
   all.push_back(std::move(made));
   idle.push_back(w);

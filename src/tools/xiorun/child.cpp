@@ -53,7 +53,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
 }
 
 void reset_signals() {
-  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) signal(s, SIG_DFL);
+  for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD, SIGXFSZ}) signal(s, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
