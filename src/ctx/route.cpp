@@ -75,6 +75,8 @@ const char* route_name(route r) {
     case route::direct: return "direct";
     case route::rdma: return "rdma";
     case route::sdma: return "sdma";
+    case route::excluded:
+    case route::excluded_bulk:
     case route::none: break;
   }
   return "none";

@@ -163,6 +163,9 @@ printf 'x' | dd of="$file" bs=1 seek=5000 conv=notrunc status=none
 again 1
 says 'verified: 63 blocks good, 0 astray, 0 missing, 1 corrupt'
 says 'block 9 is corrupt'
+status 2 nvme-ep --controller "file:$file" --write-io 1
+says '2097152 bytes that no test of XIO.s wrote \(from byte 4608 on\)'
+cp "$work/good" "$file"
 
 status 0 nvme-ep --controller "file:$file" --read-io 1 --file-size 3M
 says 'note: --file-size has no effect'
