@@ -21,8 +21,10 @@ std::string now(int resource, rlim_t unit) {
   return std::to_string(limit.rlim_cur / unit);
 }
 
-// A thread's stack has no room below the limit of this process's memory: the system says EAGAIN for that, too.
+// Whether a thread's stack has no room below the limit of this process's memory: the system says EAGAIN for that, too.
 bool has_no_room() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
   pthread_attr_t attr;
   std::size_t stack = 0;
   if (pthread_getattr_default_np(&attr) != 0) return false;

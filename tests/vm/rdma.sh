@@ -6,7 +6,7 @@
 # XIO on a real RDMA device, as far as one can be had without hardware: the Linux kernel's rxe, in one guest (loop) and
 # between two guests on one network (pair). Others' programs use the same link in the same boot. A program that loses data
 # or a completion, or that goes around the device, fails; times are emulated and only printed. `make check-vm-rdma`.
-#   XIO_TEST_LEAVE_OUT=1  each family once, and one of them between guests, as .ci/run has it (tests/leave_out)
+#   XIO_TEST_LEAVE_OUT=1  each family once, and two of them between guests, as .ci/run has it (tests/leave_out)
 #   CASES='mlx5:rma ...'  families of XIO_NIC_FAMILY and programs of tests/mpi
 #   MEASURED='proxy ...'  families beside perftest, ROUNDS=5 times (1: that it can be measured)
 set -uo pipefail

@@ -120,6 +120,15 @@ std::vector<pid_t> descendants() {
 
 }  // namespace
 
+const char* cure_of_start(int err) {
+  switch (err) {
+    case EMFILE: return "; raise the limit of open files (ulimit -n): --tag-output takes two for each PE";
+    case ENFILE: return "; this machine has given out all files it may open: raise the sysctl fs.file-max";
+    case EAGAIN: return "; raise the limit of processes (ulimit -u)";
+    default: return "";
+  }
+}
+
 pid_t start_pe(const job_settings& settings, int pe, const child_output& output, const std::string& report) {
   const pid_t parent = getpid();
   std::fflush(nullptr);

@@ -23,6 +23,9 @@ struct agent_streams {
 };
 pid_t start_agent(const std::vector<std::string>& words, const agent_streams& streams);
 
+// Says how to get a process started after that failed, to follow the text of the error; empty where nothing is known.
+const char* cure_of_start(int err);
+
 // Kills every descendant of this process, orphans included, and reaps it. Needs become_reaper().
 void become_reaper();
 void kill_descendants();

@@ -43,15 +43,6 @@ clock::duration seconds(double s) {
   return std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(s));
 }
 
-const char* cure(int err) {
-  switch (err) {
-    case EMFILE: return "; raise the limit of open files (ulimit -n): --tag-output takes two for each PE";
-    case ENFILE: return "; this machine has given out all files it may open: raise the sysctl fs.file-max";
-    case EAGAIN: return "; raise the limit of processes (ulimit -u)";
-    default: return "";
-  }
-}
-
 class job {
  public:
   explicit job(const job_settings& s)
@@ -115,7 +106,7 @@ class job {
 
   bool cannot_start(int pe) {
     const int err = errno;
-    say("%s could not be started: %s%s", name_of(pe).c_str(), std::strerror(err), cure(err));
+    say("%s could not be started: %s%s", name_of(pe).c_str(), std::strerror(err), cure_of_start(err));
     status_ = k_exit_cannot_start;
     return false;
   }
