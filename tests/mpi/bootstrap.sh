@@ -36,12 +36,17 @@ if has HAVE_SODIUM; then
   expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
   # Rank 0 with too few file descriptors says so at once; honest ranks are not dropped before; a soft limit is raised.
-  # Limits in between: of the worlds that the probe opens at once, the second does not fit.
+  # Limits in between: of the worlds that the probe opens at once, the second does not fit, or has no listener.
+  # Descriptors that this script has inherited (make's, a runner's) would count among them.
+  for fd in /proc/self/fd/*; do
+    fd=${fd##*/}
+    if [ "$fd" -gt 2 ] && [ "$fd" -lt 255 ]; then eval "exec $fd>&-"; fi
+  done
   export XIO_TIMEOUT_MS=50000 XIO_LOG_LEVEL=warn
   limited() { XIO_TEST_SIZE=20 timeout -k 5 60 "$xiorun" --grace 0.3 -n 20 sh -c "ulimit $1; exec \"\$0\" worlds tcp" "$probe"; }
   for n in 12 16 24 26; do
     SECONDS=0
-    expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left for .* more of .* 20 ranks.*ulimit -n' limited "-n $n"
+    expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left (for .* more of .* 20 ranks|to listen at ).*ulimit -n' limited "-n $n"
     if [ $SECONDS -gt 30 ] || grep dropped "$work/err"; then
       echo "FAIL: $n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
       failures=$((failures + 1))
