@@ -124,7 +124,8 @@ TEST(api_world, a_thread_without_room_is_blamed_on_the_limit_of_memory) {
     const rlimit none{1 << 20, RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &none) != 0) _exit(3);
     try {
-      xio::start_thread("a test", [] {}).join();
+      // The C library keeps stacks of threads that have ended, and they take none of the limit.
+      for (int i = 0; i < 64; ++i) xio::start_thread("a test", [] { pause(); }).detach();
     } catch (const xio::error& e) {
       if (std::strstr(e.what(), "ulimit -v, now 1024") != nullptr) blamed = 0;
       if (std::strstr(e.what(), "ulimit -u") != nullptr) blamed = 1;
