@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/bootstrap.hpp"
 
+#include <algorithm>
+
 #include "base/log.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/pmi2.hpp"
@@ -50,6 +52,35 @@ std::unique_ptr<channel> connect_by(option::bootstrap way, const bootstrap_optio
 void channel::barrier() {
   const std::byte here{1};
   allgather(std::span<const std::byte>(&here, 1));
+}
+
+void channel::check_allgather_size(std::size_t bytes) const {
+  if (bytes > k_data_max / static_cast<std::size_t>(size()))
+    fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", bytes, size(),
+         k_data_max);
+}
+
+void channel::check_cells(const cells& mine) const {
+  if (mine.count() != static_cast<std::size_t>(size()))
+    fail(XIO_ERR_ARG, "{} cells were given to an exchange of {} ranks; there must be one for each", mine.count(),
+         size());
+  if (mine.bytes() > k_data_max)
+    fail(XIO_ERR_ARG, "{} bytes for the other ranks were given to an exchange, and {} is the most", mine.bytes(),
+         k_data_max);
+}
+
+cells allgather_unequal(channel& c, std::span<const std::byte> mine, std::size_t most) {
+  const auto sizes = allgather_value(c, static_cast<std::uint32_t>(mine.size()));
+  const auto longest = std::max_element(sizes.begin(), sizes.end());
+  if (*longest > most)
+    fail(XIO_ERR_PEER, "rank {} has {} bytes to tell where {} are the most; run the same XIO on every rank",
+         longest - sizes.begin(), *longest, most);
+  std::vector<std::byte> padded(mine.begin(), mine.end());
+  padded.resize(*longest);
+  const auto all = c.allgather(padded);
+  cells out;
+  for (std::size_t r = 0; r < sizes.size(); ++r) out.add(std::span(all).subspan(r * padded.size(), sizes[r]));
+  return out;
 }
 
 std::unique_ptr<channel> connect(const bootstrap_options& o) {

@@ -15,12 +15,16 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "bootstrap/cells.hpp"
 #include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
 
 class world_keys;       // world_keys.hpp
 struct configured_key;  // the same
+
+// Of all ranks in an allgather; of the cells from one rank, and for one, in an all-to-all.
+inline constexpr std::size_t k_data_max = std::size_t{256} << 20;
 
 class channel {
  public:
@@ -33,6 +37,10 @@ class channel {
   // by rank. Throws XIO_ERR_TIMEOUT or XIO_ERR_PEER naming the rank that is silent or gone.
   virtual std::vector<std::byte> allgather(std::span<const std::byte> mine) = 0;
 
+  // Every rank gives a cell for each rank, and gets those that the ranks have for it. Cells may differ in size, and be
+  // empty. Throws as allgather does.
+  virtual cells all_to_all(const cells& mine) = 0;
+
   // Returns when every rank has called it. Default: an allgather of one byte.
   virtual void barrier();
 
@@ -41,6 +49,9 @@ class channel {
 
   // "rank 2 was killed by signal 9" where the launcher has said so, else "": proof that its process is gone.
   virtual std::string end_of(int) const { return ""; }
+
+  // That this rank has sent and received in exchanges, where the channel counts them (tcp), else 0.
+  virtual std::uint64_t bytes_moved() const { return 0; }
 
   // Whether nobody but the ranks can read or forge what is exchanged.
   virtual bool sealed() const { return false; }
@@ -56,6 +67,9 @@ class channel {
  protected:
   // When an exchange that begins at this moment has to be over.
   deadline end_of_exchange(std::uint64_t timeout_ms) const { return call_ ? *call_ : deadline::in(timeout_ms); }
+  // Throw for what no exchange takes, before anything is sent: the channel stays usable.
+  void check_allgather_size(std::size_t bytes) const;
+  void check_cells(const cells& mine) const;
 
  private:
   std::optional<deadline> call_;
@@ -125,5 +139,8 @@ std::vector<T> allgather_value(channel& c, const T& mine) {
   std::memcpy(out.data(), all.data(), all.size());
   return out;
 }
+
+// An allgather of up to `most` bytes from each rank, of which each may give another number. Throws as allgather does.
+cells allgather_unequal(channel& c, std::span<const std::byte> mine, std::size_t most);
 
 }  // namespace xio::bootstrap

@@ -21,7 +21,7 @@ namespace {
 static_assert(k_mac_bytes == mac::k_bytes);
 
 // The last character is the version of the protocol: another version is another magic.
-constexpr std::string_view k_magic = "XIO.TCP2";
+constexpr std::string_view k_magic = "XIO.TCP3";
 static_assert(k_magic.size() == k_magic_bytes);
 constexpr std::size_t k_name_bytes = k_magic_bytes - 1;
 

@@ -44,7 +44,7 @@ struct session_keys {
 // The kinds of message that the bytes received so far can be the start of.
 enum class opening { ours, other_version, foreign };
 opening opening_of(std::span<const std::byte> received);
-// "version 1 ... of XIO's TCP protocol, and this rank version 2; run the same XIO on every rank", for other_version.
+// "version 1 ... of XIO's TCP protocol, and this rank version 3; run the same XIO on every rank", for other_version.
 std::string text_of_other_version(std::span<const std::byte> received);
 
 banner_bytes make_banner(const ephemeral_key& root);

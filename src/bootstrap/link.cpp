@@ -52,6 +52,7 @@ void sealed_link::queue(frame_kind kind, std::span<const std::byte> payload) {
                                             plain.size(), raw(sealed.data()), k_length_bytes, nullptr,
                                             frame_nonce(sealed_++).get(), seal_key_.data());
   stream_.queue(sealed);
+  moved_ += sealed.size();
 }
 
 void sealed_link::send_some() {
@@ -80,6 +81,7 @@ bool sealed_link::receive(frame& out) {
     fail(XIO_ERR_AUTH, "frame {} from {} is not authentic: it was altered, repeated or moved on its way", unsealed_,
          who_);
   ++unsealed_;
+  moved_ += in.size();
   stream_.clear_in();
   out.kind = static_cast<frame_kind>(plain[0]);
   out.payload.assign(plain.begin() + 1, plain.end());

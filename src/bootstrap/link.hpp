@@ -25,6 +25,8 @@ enum class frame_kind : std::uint8_t {
   welcome = 1,  // root -> peer: the world is complete
   gather = 2,   // a piece of an allgather, either way
   abort = 3,    // status and sentence: the sender has given the world up
+  cells = 4,    // a piece of an all-to-all, either way
+  same = 5,     // root -> peer: a piece of what every rank gave to an allgather
 };
 
 struct frame {
@@ -54,6 +56,9 @@ class sealed_link {
   // Queues an abort frame, as far as it fits one frame.
   void queue_abort(xio_status_t status, std::string_view sentence);
 
+  // Of all frames so far, either way.
+  std::uint64_t bytes_moved() const { return moved_; }
+
   byte_stream& stream() { return stream_; }
   void close() { stream_.close(); }
 
@@ -61,6 +66,7 @@ class sealed_link {
   byte_stream stream_;
   secret seal_key_, unseal_key_;
   std::uint64_t sealed_ = 0, unsealed_ = 0;
+  std::uint64_t moved_ = 0;
   std::string who_;
 };
 

@@ -13,6 +13,10 @@ class local_channel final : public channel {
   const char* name() const override { return "local"; }
   bool sealed() const override { return true; }
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override { return {mine.begin(), mine.end()}; }
+  cells all_to_all(const cells& mine) override {
+    check_cells(mine);
+    return mine;
+  }
 };
 
 }  // namespace

@@ -22,13 +22,12 @@
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/kept_handlers.hpp"
 #include "bootstrap/mpi_library.hpp"
+#include "bootstrap/pairwise.hpp"
 #include "bootstrap/world_keys.hpp"
 
 namespace xio::bootstrap {
 
 namespace {
-
-constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
 
 std::string mpi_text(const xio_mpi_calls_t& mpi, int code) {
   char text[512];
@@ -84,10 +83,10 @@ void start_mpi(const xio_mpi_calls_t& mpi) {
          "thread or start MPI with MPI_THREAD_SERIALIZED");
 }
 
-class mpi_channel final : public channel {
+class mpi_channel final : public pairwise_channel {
  public:
   mpi_channel(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& of, const bootstrap_options& o)
-      : mpi_(mpi), rank_(mpi.rank(&of)), size_(mpi.size(&of)), timeout_ms_(o.timeout_ms) {
+      : pairwise_channel("MPI", o.timeout_ms), mpi_(mpi), rank_(mpi.rank(&of)), size_(mpi.size(&of)) {
     // A communicator of its own keeps the channel's messages apart from the program's and from other worlds'.
     auto made = std::make_unique<xio_mpi_handle_t>();
     xio_mpi_handle_t request{};
@@ -95,7 +94,7 @@ class mpi_channel final : public channel {
     const bool done = wait([&] { return rc == 0 ? advance(request, rc) : true; });
     if (!done || rc != 0) {
       (void)made.release();  // MPI may still write to it
-      if (!done) break_down(XIO_ERR_TIMEOUT, silent("some rank"));
+      if (!done) break_down(XIO_ERR_TIMEOUT, text_of_silent("some rank"));
       break_down(XIO_ERR_PEER, fmt::format("MPI_Comm_idup failed on rank {}: {}; see the other ranks' output", rank_,
                                            mpi_text(mpi_, rc)));
     }
@@ -108,7 +107,7 @@ class mpi_channel final : public channel {
   ~mpi_channel() override {
     std::lock_guard hold(state().lock);
     --state().channels;
-    if (!broken_ && mpi_.finalized() == 0) mpi_.free(&comm_);
+    if (!is_broken() && mpi_.finalized() == 0) mpi_.free(&comm_);
   }
 
   int rank() const override { return rank_; }
@@ -119,15 +118,14 @@ class mpi_channel final : public channel {
     if (mpi_.finalized() == 0 && mpi_.may_be_called() != 0) mpi_.abort(&comm_, code);
   }
 
-  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
-    if (broken_) fail(broken_->status(), "the MPI bootstrap of rank {} broke before: {}", rank_, broken_->what());
+ private:
+  void check_usable() const override {
     if (mpi_.finalized() != 0)
       fail(XIO_ERR_STATE, "the program has called MPI_Finalize while a world was open; call xio_finalize before it");
-    if (mine.size() > k_data_max / static_cast<std::size_t>(size_))
-      fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
-           size_, k_data_max);
-    ++number_;
-    auto x = std::make_unique<exchange>(mpi_, mine, size_);
+  }
+
+  cells swap(cells mine, std::span<const std::size_t> in_sizes) override {
+    auto x = std::make_unique<round>(mpi_, std::move(mine), in_sizes);
     start(x);
     std::optional<error> failure;
     const bool done = wait([&] {
@@ -135,46 +133,45 @@ class mpi_channel final : public channel {
       for (int peer = 0; peer < size_ && !failure; ++peer) all = advance(*x, peer, failure) && all;
       return all || failure.has_value();
     });
-    if (done && !failure) return std::move(x->all);
+    if (done && !failure) return std::move(x->in);
     std::string missing;
     for (int peer = 0; peer < size_; ++peer)
       if (mpi_.is_complete(&x->receives[static_cast<std::size_t>(peer)]) == 0)
         missing += fmt::format("{}rank {}", missing.empty() ? "" : ", ", peer);
     (void)x.release();  // requests that are not complete cannot all be withdrawn: the buffers are MPI's for good
     if (failure) break_down(failure->status(), failure->what());
-    break_down(XIO_ERR_TIMEOUT, silent(missing.empty() ? "some rank" : missing));
+    break_down(XIO_ERR_TIMEOUT, text_of_silent(missing.empty() ? "some rank" : missing));
   }
 
- private:
-  // Point to point and not MPI_Iallgather, which cannot say whom it waits for.
-  struct exchange {
-    exchange(const xio_mpi_calls_t& mpi, std::span<const std::byte> given, int size)
-        : mine(given.begin(), given.end()),
-          all(given.size() * static_cast<std::size_t>(size)),
-          sends(static_cast<std::size_t>(size)),
-          receives(static_cast<std::size_t>(size)) {
+  // Point to point and not MPI_Ialltoallv, which cannot say whom it waits for.
+  struct round {
+    round(const xio_mpi_calls_t& mpi, cells given, std::span<const std::size_t> in_sizes)
+        : mine(std::move(given)), in(in_sizes), sends(in_sizes.size()), receives(in_sizes.size()) {
       for (auto* list : {&sends, &receives})
         for (xio_mpi_handle_t& request : *list) mpi.clear(&request);
     }
-    std::vector<std::byte> mine, all;
+    const cells mine;
+    cells in;
     std::vector<xio_mpi_handle_t> sends, receives;
   };
 
   static constexpr int k_tag = 0;
   static constexpr std::chrono::microseconds k_pause_most{200};
 
-  void start(std::unique_ptr<exchange>& owned) {
-    exchange& x = *owned;
-    const int bytes = static_cast<int>(x.mine.size());  // k_data_max fits an int
+  void start(std::unique_ptr<round>& owned) {
+    round& x = *owned;
     for (int step = 0; step < size_; ++step) {
       const int peer = (rank_ + step) % size_;  // not everybody to rank 0 at first
-      std::byte* slot = x.all.data() + static_cast<std::size_t>(peer) * x.mine.size();
+      const auto at = static_cast<std::size_t>(peer);
+      const auto to = x.mine[at];
+      const auto from = x.in[at];
       if (peer == rank_) {
-        std::copy(x.mine.begin(), x.mine.end(), slot);
+        std::copy(to.begin(), to.end(), from.begin());
         continue;
       }
-      int rc = mpi_.receive(slot, bytes, peer, k_tag, &comm_, &x.receives[static_cast<std::size_t>(peer)]);
-      if (rc == 0) rc = mpi_.send(x.mine.data(), bytes, peer, k_tag, &comm_, &x.sends[static_cast<std::size_t>(peer)]);
+      // k_data_max fits an int.
+      int rc = mpi_.receive(from.data(), static_cast<int>(from.size()), peer, k_tag, &comm_, &x.receives[at]);
+      if (rc == 0) rc = mpi_.send(to.data(), static_cast<int>(to.size()), peer, k_tag, &comm_, &x.sends[at]);
       if (rc != 0) {
         (void)owned.release();  // what was started is MPI's for good
         break_down(XIO_ERR_PEER,
@@ -191,28 +188,26 @@ class mpi_channel final : public channel {
     return rc != 0 || done != 0;
   }
 
-  bool advance(exchange& x, int peer, std::optional<error>& failure) {
+  bool advance(round& x, int peer, std::optional<error>& failure) {
     const auto at = static_cast<std::size_t>(peer);
-    int rc = 0, bytes = static_cast<int>(x.mine.size());
+    const int wanted = static_cast<int>(x.in[at].size());
+    int rc = 0, bytes = wanted;
     const bool received = advance(x.receives[at], rc, &bytes);
     const bool sent = rc == 0 && advance(x.sends[at], rc);
-    if (mpi_.is_truncation(rc) != 0 || (rc == 0 && bytes != static_cast<int>(x.mine.size())))
-      failure.emplace(XIO_ERR_ARG,
-                      fmt::format("rank {} gave another number of bytes than this rank's {} to exchange {}; "
-                                  "every rank must make the same collective calls",
-                                  peer, x.mine.size(), number_));
+    if (mpi_.is_truncation(rc) != 0 || (rc == 0 && bytes != wanted))
+      failure.emplace(XIO_ERR_ARG, text_of_other_size(at, x.in[at].size()));
     else if (rc != 0)
       failure.emplace(XIO_ERR_PEER,
                       fmt::format("exchange {} with rank {} failed on rank {}: {}; see its output for the "
                                   "cause",
-                                  number_, peer, rank_, mpi_text(mpi_, rc)));
+                                  number(), peer, rank_, mpi_text(mpi_, rc)));
     return received && sent;
   }
 
   // Ranks that share cores must not be kept from theirs, so every round without success sleeps a little longer.
   template <class Round>
   bool wait(Round&& round) const {
-    const auto until = end_of_exchange(timeout_ms_);
+    const auto until = end_of_round();
     for (auto pause = std::chrono::microseconds(1);; pause = std::min(2 * pause, k_pause_most)) {
       if (round()) return true;
       if (until.passed()) return false;
@@ -220,26 +215,17 @@ class mpi_channel final : public channel {
     }
   }
 
-  std::string silent(const std::string& who) const {
-    return fmt::format(
-        "{} did not take part in exchange {} of rank {} within {} ms; check that every rank runs and makes "
-        "the same collective calls, or raise XIO_TIMEOUT_MS",
-        who, number_, rank_, timeout_ms_);
-  }
-
   [[noreturn]] void break_down(xio_status_t status, std::string sentence) {
-    broken_ = error(status, std::move(sentence));
+    const error e(status, std::move(sentence));
+    set_broken(e);
     std::lock_guard hold(state().lock);
     state().broken = true;
-    throw *broken_;
+    throw e;
   }
 
   const xio_mpi_calls_t& mpi_;
   const int rank_, size_;
-  std::uint64_t number_ = 0;
-  const std::uint64_t timeout_ms_;
   xio_mpi_handle_t comm_{};
-  std::optional<error> broken_;
 };
 
 }  // namespace

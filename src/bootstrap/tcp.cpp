@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The TCP channel: settings, and an allgather over the star of proven links.
+// The TCP channel: settings, and exchanges over the star of proven links.
 #include "config.h"
 
 #include "bootstrap/bootstrap.hpp"
@@ -9,12 +9,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <optional>
 
 #include "base/log.hpp"
-#include "bootstrap/bytes.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/run_report.hpp"
+#include "bootstrap/star_message.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {
@@ -32,71 +33,23 @@ int parse_count(const std::string& text, const char* variable, int low, int high
   return value;
 }
 
-// An allgather message is this header and its data, cut into frames:
-//   number of the allgather (8) | bytes per rank (8)
-constexpr std::size_t k_header_bytes = 16;
-constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
-
-std::vector<std::byte> make_message(std::uint64_t number, std::uint64_t bytes_per_rank, std::size_t data_bytes) {
-  std::vector<std::byte> m(k_header_bytes + data_bytes);
-  store_le64(m.data(), number);
-  store_le64(m.data() + 8, bytes_per_rank);
-  return m;
-}
-
-// One message on its way out over a link, one frame queued at a time.
-struct outgoing {
-  sealed_link* to;
-  std::span<const std::byte> message;
-  std::size_t queued = 0;
-
-  bool done() const { return queued == message.size() && !to->sending(); }
-  void step() {
-    to->send_some();
-    while (!to->sending() && queued < message.size()) {
-      const auto piece = message.subspan(queued, std::min(k_frame_payload_max, message.size() - queued));
-      to->queue(frame_kind::gather, piece);
-      queued += piece.size();
-      to->send_some();
-    }
-  }
-};
-
-// One message on its way in.
-struct incoming {
-  sealed_link* from;
-  std::uint64_t number, bytes_per_rank;
-  std::size_t expected;
-  std::vector<std::byte> message{};
-
-  bool done() const { return message.size() == expected; }
-  std::span<const std::byte> data() const { return std::span(message).subspan(k_header_bytes); }
-  void step() {
-    frame f;
-    while (!done() && from->receive(f)) {
-      if (f.kind == frame_kind::abort) throw_abort(f, from->who());
-      // Empty frames would keep this rank from its deadline.
-      if (f.kind != frame_kind::gather || f.payload.empty() ||
-          f.payload.size() > k_data_max + k_header_bytes - message.size())
-        fail(XIO_ERR_PEER, "{} sent a malformed reply; do all ranks run the same version of XIO?", from->who());
-      message.insert(message.end(), f.payload.begin(), f.payload.end());
-      check();
-    }
-  }
-  void check() const {
-    if (message.size() < k_header_bytes) return;
-    if (load_le64(message.data()) != number)
-      fail(XIO_ERR_STATE, "{} is at exchange {}, this rank at {}; every rank must make the same collective calls",
-           from->who(), load_le64(message.data()), number);
-    if (const auto theirs = load_le64(message.data() + 8); theirs != bytes_per_rank)
-      fail(XIO_ERR_ARG, "{} gave {} bytes to exchange {}, this rank {}; every rank must make the same collective calls",
-           from->who(), theirs, number, bytes_per_rank);
-    if (message.size() > expected)
-      fail(XIO_ERR_PEER, "{} sent a malformed reply; do all ranks run the same version of XIO?", from->who());
-  }
-};
+// The root keeps the cells of about so many bytes at a time, and those for one rank at least.
+constexpr std::size_t k_block_bytes = std::size_t{16} << 20;
 
 class tcp_channel final : public channel {
+  // A channel that has failed stays so.
+  template <class Exchange>
+  auto guarded(Exchange&& exchange) {
+    if (broken_) fail(broken_->status(), "the TCP bootstrap of rank {} broke before: {}", rank_, broken_->what());
+    try {
+      ++number_;
+      return exchange();
+    } catch (const error& e) {
+      give_up(e);
+      throw;
+    }
+  }
+
  public:
   tcp_channel(const tcp_settings& s, std::vector<sealed_link> links)
       : rank_(s.rank),
@@ -111,41 +64,135 @@ class tcp_channel final : public channel {
   const char* name() const override { return "tcp"; }
   bool sealed() const override { return true; }
   std::string end_of(int rank) const override { return report_.end_of(rank); }
+  std::uint64_t bytes_moved() const override {
+    return std::accumulate(links_.begin(), links_.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const sealed_link& l) { return sum + l.bytes_moved(); });
+  }
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
-    if (broken_) fail(broken_->status(), "the TCP bootstrap of rank {} broke before: {}", rank_, broken_->what());
-    if (mine.size() > k_data_max / static_cast<std::size_t>(size_))
-      fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
-           size_, k_data_max);
-    try {
-      ++number_;
-      return is_root_ ? gather_as_root(mine) : gather_as_peer(mine);
-    } catch (const error& e) {
-      give_up(e);
-      throw;
-    }
+    check_allgather_size(mine.size());
+    return guarded([&] { return is_root_ ? gather_as_root(mine) : gather_as_peer(mine); });
+  }
+
+  cells all_to_all(const cells& mine) override {
+    check_cells(mine);
+    return guarded([&] { return is_root_ ? forward_cells(mine) : cells_by_root(mine); });
   }
 
  private:
-  std::vector<std::byte> gather_as_root(std::span<const std::byte> mine) {
-    const auto until = end_of_exchange(timeout_ms_);
+  std::size_t ranks() const { return static_cast<std::size_t>(size_); }
+  exchange_head head_of_gather(std::size_t bytes) const { return {frame_kind::gather, number_, bytes}; }
+  exchange_head head_of_cells() const { return {frame_kind::cells, number_, ranks()}; }
+
+  // Links that are open, in the order of ranks: all but the root's own.
+  std::vector<incoming> from_all(const exchange_head& head) {
     std::vector<incoming> in;
     for (auto& l : links_)
-      if (l.is_open()) in.push_back({&l, number_, mine.size(), k_header_bytes + mine.size()});
+      if (l.is_open()) in.emplace_back(l, head, incoming::end::root, ranks());
+    return in;
+  }
+
+  std::vector<std::byte> gather_as_root(std::span<const std::byte> mine) {
+    const auto until = end_of_exchange(timeout_ms_);
+    exchange_head head = head_of_gather(mine.size());
+    auto in = from_all(head);
     run(in, POLLIN, until);
 
-    auto message = make_message(number_, mine.size(), mine.size() * static_cast<std::size_t>(size_));
-    auto at = message.begin() + k_header_bytes;
+    std::vector<std::byte> all;
     auto from = in.begin();
-    for (std::size_t rank = 0; rank < links_.size(); ++rank) {
-      const auto data = links_[rank].is_open() ? (from++)->data() : mine;
-      at = std::copy(data.begin(), data.end(), at);
+    for (const auto& l : links_) {
+      const auto data = l.is_open() ? (from++)->data() : mine;
+      all.insert(all.end(), data.begin(), data.end());
     }
+    // What all agree on, as votes and barriers mostly do, costs each rank its own part, and not that of all.
+    const bool same =
+        std::all_of(in.begin(), in.end(), [&](const incoming& i) { return std::ranges::equal(i.data(), mine); });
+    if (same) head.kind = frame_kind::same;
+    const auto message = make_message(head, same ? mine : std::span<const std::byte>(all));
     std::vector<outgoing> out;
     for (auto& l : links_)
-      if (l.is_open()) out.push_back({&l, message});
+      if (l.is_open()) out.emplace_back(l, head.kind, message);
     run(out, POLLOUT, until);
-    return {message.begin() + k_header_bytes, message.end()};
+    return all;
+  }
+
+  std::vector<std::byte> gather_as_peer(std::span<const std::byte> mine) {
+    const exchange_head head = head_of_gather(mine.size());
+    incoming in(links_.front(), head, incoming::end::peer, ranks());
+    talk_to_root(make_message(head, mine), head.kind, in);
+    const auto data = in.data();
+    std::vector<std::byte> all;
+    for (std::size_t copies = in.is_same() ? ranks() : 1; copies != 0; --copies)
+      all.insert(all.end(), data.begin(), data.end());
+    return all;
+  }
+
+  // The cells that the ranks have given, by the rank that gave them; the root's own are no message.
+  struct given_cells {
+    given_cells(const std::vector<sealed_link>& links, std::vector<incoming>& messages, const cells& own) : mine(own) {
+      auto next = messages.begin();
+      for (const auto& l : links) by_rank.push_back(l.is_open() ? &*next++ : nullptr);
+    }
+    std::size_t size(std::size_t from, std::size_t to) const {
+      return by_rank[from] != nullptr ? by_rank[from]->size_of(to) : mine[to].size();
+    }
+    cells column(std::size_t to) const {
+      cells out;
+      for (const incoming* i : by_rank) out.add(i != nullptr ? i->cell(to) : mine[to]);
+      return out;
+    }
+    std::vector<const incoming*> by_rank;
+    const cells& mine;
+  };
+
+  // The first rank behind those whose cells the root takes next.
+  std::size_t end_of_block(const given_cells& given, std::size_t first) const {
+    std::size_t bytes = 0, end = first;
+    for (; end < ranks(); ++end) {
+      std::size_t column = 0;
+      for (std::size_t from = 0; from < ranks(); ++from) column += given.size(from, end);
+      if (column > k_data_max)
+        fail(XIO_ERR_ARG, "rank {} is to get {} bytes in exchange {}, and {} is the most", end, column, number_,
+             k_data_max);
+      if (end != first && bytes + column > k_block_bytes) break;
+      bytes += column;
+    }
+    return end;
+  }
+
+  // Ranks send their cells in the order of those that get them, so the root need not keep all at once.
+  cells forward_cells(const cells& mine) {
+    const auto until = end_of_exchange(timeout_ms_);
+    auto in = from_all(head_of_cells());
+    run(in, POLLIN, until);  // sizes
+    const given_cells given(links_, in, mine);
+    cells own;
+    for (std::size_t first = 0, end = 0; first < ranks(); first = end) {
+      end = end_of_block(given, first);
+      for (auto& i : in) i.wait_for_cells(end);
+      run(in, POLLIN, until);
+      std::vector<std::vector<std::byte>> messages;
+      messages.reserve(end - first);
+      std::vector<outgoing> out;
+      for (std::size_t to = first; to < end; ++to) {
+        cells column = given.column(to);
+        if (links_[to].is_open())
+          out.emplace_back(links_[to], frame_kind::cells, messages.emplace_back(make_message(head_of_cells(), column)));
+        else
+          own = std::move(column);
+      }
+      for (auto& i : in) i.forget_cells(end);
+      run(out, POLLOUT, until);
+    }
+    return own;
+  }
+
+  cells cells_by_root(const cells& mine) {
+    incoming in(links_.front(), head_of_cells(), incoming::end::peer, ranks());
+    talk_to_root(make_message(head_of_cells(), mine), frame_kind::cells, in);
+    cells out;
+    for (std::size_t r = 0; r < ranks(); ++r) out.add(in.cell(r));
+    return out;
   }
 
   // Steps every one of `parts` until it is done.
@@ -161,19 +208,15 @@ class tcp_channel final : public channel {
       if (left.empty()) return;
       if (until.passed()) fail_silent(left);
       std::vector<pollfd> polled;
-      for (const Part* p : left) polled.push_back({fd_of(*p), events, 0});
+      for (const Part* p : left) polled.push_back({p->link().fd(), events, 0});
       poll(polled.data(), polled.size(), until.poll_ms());
     }
   }
-  static int fd_of(const incoming& i) { return i.from->fd(); }
-  static int fd_of(const outgoing& o) { return o.to->fd(); }
-  static const std::string& who(const incoming& i) { return i.from->who(); }
-  static const std::string& who(const outgoing& o) { return o.to->who(); }
 
   template <class Part>
   [[noreturn]] void fail_silent(const std::vector<Part*>& left) const {
     std::string names;
-    for (std::size_t i = 0; i < left.size() && i < 8; ++i) names += (i == 0 ? "" : ", ") + who(*left[i]);
+    for (std::size_t i = 0; i < left.size() && i < 8; ++i) names += (i == 0 ? "" : ", ") + left[i]->link().who();
     if (left.size() > 8) names += ", ...";
     fail(XIO_ERR_TIMEOUT,
          "{} of {} ranks did not take part in exchange {} within {} ms: {}; check that they run and make the same "
@@ -181,28 +224,24 @@ class tcp_channel final : public channel {
          left.size(), size_, number_, timeout_ms_, names);
   }
 
-  std::vector<std::byte> gather_as_peer(std::span<const std::byte> mine) {
+  void talk_to_root(std::span<const std::byte> message, frame_kind kind, incoming& in) {
     const auto until = after_root(end_of_exchange(timeout_ms_), timeout_ms_);
     sealed_link& root = links_.front();
-    auto message = make_message(number_, mine.size(), mine.size());
-    std::copy(mine.begin(), mine.end(), message.begin() + k_header_bytes);
-    outgoing out{&root, message};
-    incoming in{&root, number_, mine.size(), k_header_bytes + mine.size() * static_cast<std::size_t>(size_)};
+    outgoing out(root, kind, message);
     for (;;) {
       // Read first: the reason why rank 0 gave up may be there when sending to it fails.
       in.step();
-      if (in.done()) break;
       if (!out.done()) send_or_hear_why(out, in);
+      if (in.done() && out.done()) return;
       if (until.passed())
         fail(XIO_ERR_TIMEOUT,
              "{} did not complete exchange {} within {} ms: it, or a rank that it waits for, is silent; check that "
              "every "
              "rank runs and makes the same collective calls, or raise XIO_TIMEOUT_MS",
              root.who(), number_, timeout_ms_);
-      pollfd p{root.fd(), static_cast<short>(POLLIN | (out.done() ? 0 : POLLOUT)), 0};
+      pollfd p{root.fd(), static_cast<short>((in.done() ? 0 : POLLIN) | (out.done() ? 0 : POLLOUT)), 0};
       poll(&p, 1, until.poll_ms());
     }
-    return {in.data().begin(), in.data().end()};
   }
 
   // When rank 0 has gone, the reason it gave may still lie unread.
@@ -211,6 +250,7 @@ class tcp_channel final : public channel {
       out.step();
     } catch (const error&) {
       in.step();
+      in.hear_abort();
       throw;
     }
   }

@@ -17,16 +17,17 @@
 #include "base/thread.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/pair_seals.hpp"
+#include "bootstrap/pairwise.hpp"
 #include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {
 
 namespace {
 
-constexpr std::size_t k_data_max = std::size_t{256} << 20;  // all ranks together
-constexpr std::uint64_t k_close_ms = 1000;                  // for what is still on its way when a channel ends
-constexpr unsigned k_events_at_once = 10000;                // between two looks at the clock
+constexpr std::uint64_t k_close_ms = 1000;    // for what is still on its way when a channel ends
+constexpr unsigned k_events_at_once = 10000;  // between two looks at the clock
 constexpr std::chrono::microseconds k_pause_most{200};
+constexpr std::size_t k_address_most = 64 * 1024;  // of a worker; some hundred bytes a device
 
 void check(ucs_status_t status, const char* what) {
   if (status != UCS_OK)
@@ -41,10 +42,10 @@ struct peer {
 
 void on_failure(void* arg, ucp_ep_h, ucs_status_t status) { static_cast<peer*>(arg)->failed = status; }
 
-class ucx_channel final : public channel {
+class ucx_channel final : public pairwise_channel {
  public:
   ucx_channel(const bootstrap_options& o, std::unique_ptr<channel> first)
-      : timeout_ms_(o.timeout_ms),
+      : pairwise_channel("UCX", o.timeout_ms),
         first_(std::move(first)),
         peers_(static_cast<std::size_t>(first_->size())),
         seals_(*first_) {
@@ -68,34 +69,25 @@ class ucx_channel final : public channel {
   bool sealed() const override { return first_->sealed(); }
   std::shared_ptr<const world_keys> keys() override { return first_->keys(); }
 
-  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
-    if (broken_) fail(broken_->status(), "the UCX bootstrap of rank {} broke before: {}", rank(), broken_->what());
-    if (mine.size() > k_data_max / peers_.size())
-      fail(XIO_ERR_ARG, "an exchange of {} bytes from each of {} ranks is more than {} bytes in all", mine.size(),
-           size(), k_data_max);
-    ++number_;
-    // UCX may write to it until its requests are complete, so it outlives an exchange that failed.
-    current_ = std::make_unique<exchange>(mine, peers_.size());
-    try {
-      start(*current_);
-      await(*current_);
-    } catch (const error& e) {
-      broken_ = e;
-      throw;
-    }
-    return std::move(std::exchange(current_, nullptr)->all);
+ private:
+  cells swap(cells mine, std::span<const std::size_t> in_sizes) override {
+    // UCX may write to it until its requests are complete, so it outlives a round that failed.
+    current_ = std::make_unique<round>(std::move(mine), in_sizes);
+    start(*current_);
+    await(*current_);
+    return std::move(std::exchange(current_, nullptr)->in);
   }
 
- private:
-  struct exchange {
-    exchange(std::span<const std::byte> given, std::size_t ranks)
-        : mine(given.begin(), given.end()),
-          all(given.size() * ranks),
-          sealed_out(ranks),
-          sealed_in(ranks),
-          sends(ranks),
-          receives(ranks) {}
-    std::vector<std::byte> mine, all;
+  struct round {
+    round(cells given, std::span<const std::size_t> in_sizes)
+        : mine(std::move(given)),
+          in(in_sizes),
+          sealed_out(in_sizes.size()),
+          sealed_in(in_sizes.size()),
+          sends(in_sizes.size()),
+          receives(in_sizes.size()) {}
+    const cells mine;
+    cells in;
     std::vector<std::vector<std::byte>> sealed_out, sealed_in;
     std::vector<void*> sends, receives;  // null: complete
   };
@@ -148,16 +140,13 @@ class ucx_channel final : public channel {
     std::vector<std::byte> mine(bytes, bytes + length);
     ucp_worker_release_address(worker_, address);
 
-    const auto lengths = allgather_value<std::uint64_t>(*first_, length);
-    const std::size_t longest = *std::max_element(lengths.begin(), lengths.end());
-    mine.resize(longest);
-    const auto all = first_->allgather(mine);
+    const cells all = allgather_unequal(*first_, mine, k_address_most);
     for (std::size_t r = 0; r < peers_.size(); ++r) {
       if (static_cast<int>(r) == rank()) continue;
       ucp_ep_params_t p{};
       p.field_mask =
           UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-      p.address = reinterpret_cast<const ucp_address_t*>(all.data() + r * longest);
+      p.address = reinterpret_cast<const ucp_address_t*>(all[r].data());
       p.err_mode = UCP_ERR_HANDLING_MODE_PEER;
       p.err_handler.cb = on_failure;
       p.err_handler.arg = &peers_[r];
@@ -165,30 +154,30 @@ class ucx_channel final : public channel {
     }
   }
 
-  void start(exchange& x) {
-    const std::size_t bytes = x.mine.size(), us = static_cast<std::size_t>(rank());
+  void start(round& x) {
+    const auto us = static_cast<std::size_t>(rank());
     ucp_request_param_t receive{};
     receive.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     ucp_request_param_t send{};
     for (std::size_t step = 0; step < peers_.size(); ++step) {
       const std::size_t r = (us + step) % peers_.size();
       if (r == us) {
-        std::copy(x.mine.begin(), x.mine.end(), slot_of(x, r));
+        const auto own = x.mine[r];
+        std::copy(own.begin(), own.end(), x.in[r].begin());
         continue;
       }
       const int pe = static_cast<int>(r);
       auto& in = x.sealed_in[r];
       auto& out = x.sealed_out[r];
-      in.resize(bytes + pair_seals::k_bytes);
-      out = seals_.seal(pe, number_, x.mine);
+      in.resize(x.in[r].size() + pair_seals::k_bytes);
+      out = seals_.seal(pe, number(), x.mine[r]);
       x.receives[r] = posted(
-          ucp_tag_recv_nbx(worker_, in.data(), in.size(), seals_.tag_from(pe, number_), ~ucp_tag_t{0}, &receive), r);
+          ucp_tag_recv_nbx(worker_, in.data(), in.size(), seals_.tag_from(pe, number()), ~ucp_tag_t{0}, &receive), r);
       if (peers_[r].failed != UCS_OK) continue;  // await() says so
-      x.sends[r] = posted(ucp_tag_send_nbx(peers_[r].ep, out.data(), out.size(), seals_.tag_to(pe, number_), &send), r);
+      x.sends[r] =
+          posted(ucp_tag_send_nbx(peers_[r].ep, out.data(), out.size(), seals_.tag_to(pe, number()), &send), r);
     }
   }
-
-  static std::byte* slot_of(exchange& x, std::size_t r) { return x.all.data() + r * x.mine.size(); }
 
   void* posted(ucs_status_ptr_t request, std::size_t r) {
     if (!UCS_PTR_IS_ERR(request)) return request;
@@ -196,8 +185,8 @@ class ucx_channel final : public channel {
     return nullptr;
   }
 
-  void await(exchange& x) {
-    const auto until = end_of_exchange(timeout_ms_);
+  void await(round& x) {
+    const auto until = end_of_round();
     auto pause = std::chrono::microseconds(1);
     for (;;) {
       unsigned events = 0;
@@ -212,7 +201,7 @@ class ucx_channel final : public channel {
     }
   }
 
-  bool advance(exchange& x, std::size_t r) {
+  bool advance(round& x, std::size_t r) {
     if (x.receives[r] != nullptr) {
       ucp_tag_recv_info_t info{};
       const auto status = ucp_tag_recv_request_test(x.receives[r], &info);
@@ -221,17 +210,14 @@ class ucx_channel final : public channel {
       if (status == UCS_INPROGRESS) return false;
       ucp_request_free(std::exchange(x.receives[r], nullptr));
       if (status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info.length != x.sealed_in[r].size()))
-        fail(XIO_ERR_ARG,
-             "rank {} gave another number of bytes than this rank's {} to exchange {}; every rank must make "
-             "the same collective calls",
-             r, x.mine.size(), number_);
+        fail(XIO_ERR_ARG, "{}", text_of_other_size(r, x.in[r].size()));
       if (status != UCS_OK)
         fail(XIO_ERR_PEER, "receiving from rank {} failed: {}; see its output for the cause", r,
              ucs_status_string(status));
-      if (!seals_.unseal(static_cast<int>(r), number_, x.sealed_in[r], slot_of(x, r)))
+      if (!seals_.unseal(static_cast<int>(r), number(), x.sealed_in[r], x.in[r].data()))
         fail(XIO_ERR_AUTH,
              "what came as rank {}'s part of exchange {} is not rank {}'s: somebody meddles with the network", r,
-             number_, r);
+             number(), r);
     }
     // A failed send after a complete receive: the peer has left, which is the next exchange's trouble.
     if (x.sends[r] != nullptr && ucp_request_check_status(x.sends[r]) != UCS_INPROGRESS)
@@ -239,15 +225,12 @@ class ucx_channel final : public channel {
     return x.sends[r] == nullptr;
   }
 
-  [[noreturn]] void fail_silent(const exchange& x) const {
+  [[noreturn]] void fail_silent(const round& x) const {
     std::string names;
     for (std::size_t r = 0; r < peers_.size(); ++r)
       if (x.receives[r] != nullptr || x.sends[r] != nullptr)
         names += fmt::format("{}rank {}", names.empty() ? "" : ", ", r);
-    fail(XIO_ERR_TIMEOUT,
-         "{} did not take part in exchange {} of rank {} within {} ms; check that every rank runs and makes the same "
-         "collective calls, or raise XIO_TIMEOUT_MS",
-         names, number_, rank(), timeout_ms_);
+    fail(XIO_ERR_TIMEOUT, "{}", text_of_silent(names));
   }
 
   void close() {
@@ -273,7 +256,7 @@ class ucx_channel final : public channel {
       if (p.ep == nullptr) continue;
       ucp_request_param_t param{};
       param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      param.flags = broken_ || p.failed != UCS_OK ? static_cast<unsigned>(UCP_EP_CLOSE_FLAG_FORCE) : 0U;
+      param.flags = is_broken() || p.failed != UCS_OK ? static_cast<unsigned>(UCP_EP_CLOSE_FLAG_FORCE) : 0U;
       void* request = ucp_ep_close_nbx(std::exchange(p.ep, nullptr), &param);
       if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
     }
@@ -289,15 +272,12 @@ class ucx_channel final : public channel {
     for (void* request : closing) ucp_request_free(request);
   }
 
-  const std::uint64_t timeout_ms_;
   std::unique_ptr<channel> first_;
   std::vector<peer> peers_;
   const pair_seals seals_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  std::uint64_t number_ = 0;
-  std::optional<error> broken_;
-  std::unique_ptr<exchange> current_;
+  std::unique_ptr<round> current_;
 };
 
 std::unique_ptr<channel> connect_first(const bootstrap_options& o) {

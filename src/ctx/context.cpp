@@ -174,7 +174,7 @@ void context::connect(engines& e) {
   std::vector<rdma::queue_request> requests;
   if (flushes) requests.push_back(flush_request(endpoint));
   if (uses_rdma_) requests.insert(requests.end(), lanes(), lane_request());
-  queues_.pairs = rdma::create_all(endpoint, requests);
+  queues_.pairs = endpoint.create_queues(requests);
   if (!flushes) return;
   queues_.flush_pairs = std::move(queues_.pairs.front());
   queues_.pairs.erase(queues_.pairs.begin());

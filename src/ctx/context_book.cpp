@@ -117,6 +117,7 @@ std::unique_ptr<context> context_book::make(const xio_ctx_attr_t* attr, const xi
 void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   if (out != nullptr) *out = {};
   const bootstrap::one_call whole = g_.members.one_call();
+  const std::uint64_t moved = g_.members.channel().bytes_moved();
   std::uint64_t inboxes = 0;
   std::unique_ptr<context> c;
   try {
@@ -127,6 +128,8 @@ void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   }
   const std::uint64_t id = contexts_.add(std::move(c));
   *out = contexts_.get(id).value(id);
+  log::debug("xio_ctx_create has moved {} bytes of this PE by the bootstrap",
+             g_.members.channel().bytes_moved() - moved);
 }
 
 dev::route context_book::route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const {

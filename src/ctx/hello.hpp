@@ -29,7 +29,7 @@ struct hello {
 static_assert(sizeof(hello) == 312);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 8;
+constexpr std::uint32_t k_hello_version = 9;
 
 hello make_hello(const options& o);
 

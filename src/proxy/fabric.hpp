@@ -2,7 +2,6 @@
 // What lies between a NIC and its peers: shared memory, TCP or a real RDMA device. Made once per NIC; queue pairs are
 // connected through it one by one. All calls but the constructor are made under the NIC's lock.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,9 +11,11 @@
 
 namespace xio::proxy {
 
-// PEs exchange device addresses through the bootstrap, as fixed-size bytes: of a NIC (where it listens, its port's
-// link), and of one queue pair (its number on the fabric). Contents are the fabric's own, and hostile until checked.
-using device_address = std::array<std::byte, 256>;
+// PEs exchange device addresses through the bootstrap: of a NIC (where it listens, its port's link), and of one queue
+// pair (its number on the fabric). Contents and length are the fabric's own, and hostile until checked; an empty one
+// says that there is none.
+using device_address = std::vector<std::byte>;
+constexpr std::size_t k_device_address_most = 255;
 
 struct key_pair {
   std::uint32_t lkey, rkey;

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,25 +25,27 @@ namespace {
 constexpr std::uint64_t k_busy = 1, k_shut = 2;
 constexpr unsigned k_turn_shift = 2;
 
-constexpr std::uint64_t k_nic_magic = 0x314574614765494e, k_queue_magic = 0x3145746147657551;
+constexpr std::uint64_t k_nic_magic = 0x314574614765494e;
 
 struct nic_address {
   std::uint64_t magic, pid, fd, device, inode;
 };
+// Without padding: there is one for each queue pair of each peer.
 struct queue_part {
-  std::uint64_t magic, open;
-  std::uint32_t index;
+  std::uint32_t index, open_low, open_high;
+  std::uint64_t open() const { return std::uint64_t{open_high} << 32 | open_low; }
 };
 
 template <class T>
 device_address pack(const T& body) {
-  device_address out{};
+  device_address out(sizeof body);
   std::memcpy(out.data(), &body, sizeof body);
   return out;
 }
 template <class T>
-T unpack(const device_address& from) {
+std::optional<T> unpack(const device_address& from) {
   T body;
+  if (from.size() != sizeof body) return {};
   std::memcpy(&body, from.data(), sizeof body);
   return body;
 }
@@ -109,9 +112,9 @@ device_address shm_gates::get_address() const {
 void shm_gates::connect_peers(const std::vector<device_address>& all) {
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     const auto theirs = unpack<nic_address>(all[pe]);
-    if (theirs.magic != k_nic_magic) continue;
+    if (!theirs || theirs->magic != k_nic_magic) continue;
     try {
-      peers_[static_cast<int>(pe)] = open_of(theirs);
+      peers_[static_cast<int>(pe)] = open_of(*theirs);
     } catch (const error& e) {
       log::info("this PE may write to PE {} late: {}", pe, e.what());
     }
@@ -131,14 +134,14 @@ device_address shm_gates::open_gate(std::uint32_t number) {
   const std::uint64_t open = ((word.load(std::memory_order_relaxed) >> k_turn_shift) + 1) << k_turn_shift;
   word.store(open, std::memory_order_seq_cst);
   places_[number] = index;
-  return pack(queue_part{k_queue_magic, open, index});
+  return pack(queue_part{index, static_cast<std::uint32_t>(open), static_cast<std::uint32_t>(open >> 32)});
 }
 
 remote_gate shm_gates::find(int pe, const device_address& remote) const {
   const auto c = unpack<queue_part>(remote);
   const auto words = peers_.find(pe);
-  if (c.magic != k_queue_magic || c.index >= gate_words::k_count || words == peers_.end()) return {};
-  return {words->second, c.index, c.open & ~(k_busy | k_shut)};
+  if (!c || c->index >= gate_words::k_count || words == peers_.end()) return {};
+  return {words->second, c->index, c->open() & ~(k_busy | k_shut)};
 }
 
 void shm_gates::shut(std::uint32_t number, std::chrono::milliseconds patience) noexcept {

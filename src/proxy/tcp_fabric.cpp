@@ -36,8 +36,13 @@ struct address_body {
   unsigned char id[tcp::k_identity_bytes];
   address_place at[k_places];
 };
-static_assert(sizeof(address_body) <= sizeof(device_address));
-constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '2'};
+static_assert(sizeof(address_body) <= k_device_address_most);
+constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '3'};
+
+// Of one with so many places.
+constexpr std::size_t address_bytes(std::size_t places) {
+  return offsetof(address_body, at) + places * sizeof(address_place);
+}
 
 }  // namespace
 
@@ -72,8 +77,8 @@ device_address tcp_fabric::get_address() {
     b.at[b.places].family = static_cast<std::uint8_t>(p.family);
     std::memcpy(b.at[b.places++].bytes, p.bytes, sizeof p.bytes);
   }
-  device_address out{};
-  std::memcpy(out.data(), &b, sizeof b);
+  device_address out(address_bytes(b.places));
+  std::memcpy(out.data(), &b, out.size());
   return out;
 }
 
@@ -84,13 +89,15 @@ void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
   if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "an address too few or too many");
   std::vector<peer> peers(all.size());
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    address_body b;
-    std::memcpy(&b, all[pe].data(), sizeof b);
+    address_body b{};
+    if (all[pe].empty()) bad(pe, "no address");
+    std::memcpy(&b, all[pe].data(), std::min(sizeof b, all[pe].size()));
     if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0)
       bad(pe, "something that is no address of the TCP carrier");
     if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "an address of another version of the TCP carrier");
     if (b.pe != pe) bad(pe, "another PE's address");
-    if (b.port == 0 || b.places == 0 || b.places > k_places) bad(pe, "no address");
+    if (b.port == 0 || b.places == 0 || b.places > k_places || all[pe].size() != address_bytes(b.places))
+      bad(pe, "no address");
     std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
     for (std::size_t i = 0; i < b.places; ++i) {
       tcp::place p;

@@ -12,7 +12,7 @@ namespace xio::proxy {
 namespace {
 
 constexpr std::uint32_t k_magic = 0x764f4958;  // "XIOv" in memory; the other way round from a big-endian machine
-constexpr std::uint16_t k_version = 1;
+constexpr std::uint16_t k_version = 2;
 constexpr std::uint32_t k_most_qpn = 0xffffff;  // 24 bits: InfiniBand specification, 9.2 (base transport header)
 
 struct wire_address {
@@ -23,19 +23,18 @@ struct wire_address {
   std::uint16_t lid, gid_index;
   std::uint32_t qpn, psn;
   gid address;
-  char device[64];
 };
-static_assert(sizeof(wire_address) == 104 && sizeof(wire_address) <= sizeof(device_address));
+static_assert(sizeof(wire_address) == 40);
+constexpr std::size_t k_most_name = 63;  // behind it
 
-bool is_name(const char (&device)[64]) {
-  const char* end = std::find(device, device + sizeof device, '\0');
-  return end != device && end != device + sizeof device &&
-         std::all_of(device, end, [](unsigned char c) { return std::isgraph(c) != 0; });
+bool is_name(const std::string& device) {
+  return !device.empty() && device.size() <= k_most_name &&
+         std::all_of(device.begin(), device.end(), [](unsigned char c) { return std::isgraph(c) != 0; });
 }
 
-bool is_sane(const wire_address& w, bool queue) {
+bool is_sane(const wire_address& w, const std::string& device, bool queue) {
   const bool known = (w.link == 1 || w.link == 2) && w.kind <= 2 && (w.link == 2) == (w.kind != 0);
-  const bool port = w.port != 0 && w.mtu >= 1 && w.mtu <= 5 && is_name(w.device);
+  const bool port = w.port != 0 && w.mtu >= 1 && w.mtu <= 5 && is_name(device);
   const bool numbers = queue ? w.qpn >= 2 && w.qpn <= k_most_qpn && w.psn <= k_most_qpn : w.qpn == 0 && w.psn == 0;
   const bool reachable = w.link == 2 ? w.address != gid{} : w.lid != 0 || w.address != gid{};
   return known && port && numbers && reachable;
@@ -88,28 +87,30 @@ device_address pack(const verbs_address& c) {
   w.qpn = c.qpn;
   w.psn = c.psn;
   w.address = c.address;
-  c.device.copy(w.device, sizeof w.device - 1);
-  device_address out{};
+  const std::string name = c.device.substr(0, k_most_name);
+  device_address out(sizeof w + name.size());
   std::memcpy(out.data(), &w, sizeof w);
+  std::memcpy(out.data() + sizeof w, name.data(), name.size());
   return out;
 }
 
 verbs_address unpack(const device_address& from, int pe, bool queue) {
-  wire_address w;
-  std::memcpy(&w, from.data(), sizeof w);
-  if (from == device_address{})
+  if (from.empty())
     fail(XIO_ERR_PEER, "PE {} has no RDMA {}, so it cannot be reached by RDMA; give every PE a working RDMA device", pe,
          queue ? "queue pair for this PE" : "device");
-  if (w.magic != k_magic || w.version != k_version)
+  wire_address w{};
+  std::memcpy(&w, from.data(), std::min(sizeof w, from.size()));
+  if (from.size() < sizeof w || w.magic != k_magic || w.version != k_version)
     fail(XIO_ERR_PEER, "PE {} describes its RDMA {} in a form this XIO does not know; run the same XIO on every PE", pe,
          queue ? "queue pair" : "device");
-  if (!is_sane(w, queue))
+  const std::string device(reinterpret_cast<const char*>(from.data()) + sizeof w, from.size() - sizeof w);
+  if (!is_sane(w, device, queue))
     fail(XIO_ERR_PEER,
          "PE {} describes an RDMA {} that cannot be: link layer {}, GID type {}, port {}, MTU code {}, qpn {:#x}; run "
          "the same XIO on every PE",
          pe, queue ? "queue pair" : "device", w.link, w.kind, w.port, w.mtu, w.qpn);
   verbs_address c;
-  c.device = w.device;
+  c.device = device;
   c.port = w.port;
   c.link = static_cast<link_layer>(w.link);
   c.kind = static_cast<gid_kind>(w.kind);

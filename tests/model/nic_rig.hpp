@@ -71,7 +71,7 @@ class nic_rig {
     for (int i = 0; i < 2; ++i) prepare(i);
     both([this](int i) { pes[i].endpoint = rdma::open_endpoint(pes[i].setup); });
     for (auto& p : pes) p.scratch_keys = p.endpoint->register_memory(p.scratch.data(), p.scratch.size());
-    both([this](int i) { pes[i].queues = pes[i].endpoint->create_queues(request(i)); });
+    both([this](int i) { pes[i].queues = std::move(pes[i].endpoint->create_queues({request(i)}).front()); });
     for (int i = 0; i < 2; ++i) fill_views(i);
   }
   // A test that failed may have left work for a NIC: both end before there are no heaps.

@@ -222,6 +222,14 @@ TEST_F(nic_tcp_peers, addresses_that_cannot_be) {
   addresses = good;
   addresses[1][32] = std::byte{5};  // no family
   EXPECT_THROW(local_->connect_peers(addresses), xio::error);
+  for (const std::size_t bytes : {0, 1, 31}) {
+    addresses = good;
+    addresses[1].resize(bytes);
+    EXPECT_THROW(local_->connect_peers(addresses), xio::error);
+  }
+  addresses = good;
+  addresses[1].push_back({});  // longer than its count of addresses says
+  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
   addresses.pop_back();
   EXPECT_THROW(local_->connect_peers(addresses), xio::error);
 }

@@ -32,7 +32,9 @@ if has HAVE_SODIUM; then
   # Deadlines are long enough for programs to start on a machine that is busy.
   export XIO_BOOTSTRAP=tcp XIO_TIMEOUT_MS=6000
   expect 137 'XIO_ERR_PEER: rank 3 ' run 4 "$probe" death
-  expect 3 'XIO_ERR_TIMEOUT: .* rank 2 ' run 3 "$probe" silence
+  expect 137 'XIO_ERR_PEER: rank 3 ' run 4 "$probe" death_in_cells
+  for how in silence silence_in_cells; do expect 3 'XIO_ERR_TIMEOUT: .* rank 2 ' run 3 "$probe" $how; done
+  expect 3 'XIO_ERR_STATE: rank 1 .* another kind of exchange 1 ' run 2 "$probe" other_kind
   expect 3 'XIO_ERR_ARG: rank 1 .* gave 16 bytes' run 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: XIO_TCP_ROOT is not set' "$probe" worlds tcp
   # Rank 0 with too few file descriptors says so at once; honest ranks are not dropped before; a soft limit is raised.
@@ -86,8 +88,9 @@ if has HAVE_SODIUM; then
     for n in 1 2 5; do expect 0 '' run $n "$probe" worlds ucx; done
     expect 3 'XIO_ERR_CONFIG: the UCX bootstrap has no way' "$probe" worlds ucx
     export XIO_TIMEOUT_MS=8000
-    expect 137 'XIO_ERR_PEER: rank 2 is gone' run 3 "$probe" death
-    XIO_TIMEOUT_MS=6000 expect 3 'XIO_ERR_TIMEOUT: rank 2 ' run 3 "$probe" silence
+    for how in death death_in_cells; do expect 137 'XIO_ERR_PEER: rank 2 is gone' run 3 "$probe" $how; done
+    for how in silence silence_in_cells; do XIO_TIMEOUT_MS=6000 expect 3 'XIO_ERR_TIMEOUT: rank 2 ' run 3 "$probe" $how; done
+    expect 3 'XIO_ERR_STATE: rank 1 is at another kind of exchange 1;' run 2 "$probe" other_kind
     expect 3 'XIO_ERR_ARG: rank [01] gave another number' run 2 "$probe" mismatch
     unset XIO_TIMEOUT_MS
   fi
@@ -100,7 +103,8 @@ if has HAVE_MPI && [ -n "$MPIRUN" ]; then
     expect 0 '' mpi $n "$probe" program_with_mpi
   done
   export XIO_BOOTSTRAP=mpi XIO_TIMEOUT_MS=6000
-  expect 3 'XIO_ERR_TIMEOUT: rank 2 ' mpi 3 "$probe" silence
+  for how in silence silence_in_cells; do expect 3 'XIO_ERR_TIMEOUT: rank 2 ' mpi 3 "$probe" $how; done
+  expect 3 'XIO_ERR_STATE: rank 1 is at another kind of exchange 1;' mpi 2 "$probe" other_kind
   expect 3 'XIO_ERR_ARG: rank [01] gave another number' mpi 2 "$probe" mismatch
   expect 3 'XIO_ERR_CONFIG: the MPI bootstrap needs a launcher' "$probe" worlds mpi
   unset XIO_TIMEOUT_MS

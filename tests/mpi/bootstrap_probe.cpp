@@ -49,8 +49,29 @@ void check_allgather(channel& c, std::size_t bytes, unsigned salt) {
       REQUIRE(all[static_cast<std::size_t>(r) * bytes + i] == pattern(r, i, salt));
 }
 
+// Rank r has for rank q a cell of `bytes` * (r + 2 q) bytes; where that is 0 it is empty.
+void check_all_to_all(channel& c, std::size_t bytes) {
+  const auto bytes_for = [bytes](int from, int to) { return bytes * static_cast<std::size_t>(from + 2 * to); };
+  const auto salt_of = [](int to) { return static_cast<unsigned>(to) + 5; };
+  xio::bootstrap::cells mine;
+  for (int to = 0; to < c.size(); ++to) {
+    std::vector<std::byte> cell(bytes_for(c.rank(), to));
+    for (std::size_t i = 0; i < cell.size(); ++i) cell[i] = pattern(c.rank(), i, salt_of(to));
+    mine.add(cell);
+  }
+  const auto got = c.all_to_all(mine);
+  REQUIRE(got.count() == static_cast<std::size_t>(c.size()));
+  for (int from = 0; from < c.size(); ++from) {
+    const auto cell = got[static_cast<std::size_t>(from)];
+    REQUIRE(cell.size() == bytes_for(from, c.rank()));
+    for (std::size_t i = 0; i < cell.size(); ++i) REQUIRE(cell[i] == pattern(from, i, salt_of(c.rank())));
+  }
+}
+
 void exercise(channel& c) {
   unsigned salt = 0;
+  for (const std::size_t bytes : {0, 1, 8, 300}) check_all_to_all(c, bytes);
+  if (c.size() <= 5) check_all_to_all(c, 70'001);
   for (const std::size_t bytes : {0, 1, 8, 4097, 65521}) check_allgather(c, bytes, ++salt);
   if (c.size() <= 8) check_allgather(c, 1'000'003, ++salt);
   for (int i = 0; i < 100; ++i) c.barrier();
@@ -71,22 +92,26 @@ void worlds(const xio::options& o, const char* name) {
   check_allgather(*b, 100, 3);
 }
 
+using exchange = void (*)(channel&);
+void meet(channel& c) { c.barrier(); }
+void give_cells(channel& c) { check_all_to_all(c, 8); }
+
 // The last rank leaves without a word; the others must say who it was.
-void death(const xio::options& o) {
+void death(const xio::options& o, exchange next) {
   auto c = xio::bootstrap::connect(o);
   c->barrier();
   if (c->rank() == c->size() - 1) raise(SIGKILL);
-  for (int i = 0; i < 2; ++i) c->barrier();
+  for (int i = 0; i < 2; ++i) next(*c);
 }
 
 // The last rank lives but does not take part.
-void silence(const xio::options& o) {
+void silence(const xio::options& o, exchange next) {
   auto c = xio::bootstrap::connect(o);
   c->barrier();
   if (c->rank() == c->size() - 1)
     std::this_thread::sleep_for(std::chrono::milliseconds(3 * o.timeout_ms));
   else
-    c->barrier();
+    next(*c);
 }
 
 // Prints this PE's rank and its world's size.
@@ -94,6 +119,16 @@ void who(const xio::options& o) {
   auto c = xio::bootstrap::connect(o);
   c->barrier();
   std::printf("rank %d of %d by %s\n", c->rank(), c->size(), c->name());
+}
+
+// Rank 0 gives cells where the others give as many bytes as the size of one has.
+void other_kind(const xio::options& o) {
+  auto c = xio::bootstrap::connect(o);
+  std::vector<std::byte> mine(16);
+  if (c->rank() == 0)
+    give_cells(*c);
+  else
+    c->allgather(mine);
 }
 
 // Ranks that give different numbers of bytes.
@@ -146,8 +181,11 @@ int main(int argc, char** argv) {
     const auto o = xio::options::from_environment();
     if (scenario == "worlds") worlds(o, name);
     if (scenario == "who") who(o);
-    if (scenario == "death") death(o);
-    if (scenario == "silence") silence(o);
+    if (scenario == "death") death(o, meet);
+    if (scenario == "death_in_cells") death(o, give_cells);
+    if (scenario == "silence") silence(o, meet);
+    if (scenario == "silence_in_cells") silence(o, give_cells);
+    if (scenario == "other_kind") other_kind(o);
     if (scenario == "mismatch") mismatch(o);
 #ifdef HAVE_MPI
     if (scenario == "program_with_mpi") program_with_mpi(o);

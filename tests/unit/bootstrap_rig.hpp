@@ -96,6 +96,26 @@ inline void check_allgather(xio::bootstrap::channel& c, std::size_t bytes, unsig
   EXPECT_EQ(wrong, 0u) << "of " << all.size() << " bytes";
 }
 
+// All ranks of an all-to-all, checked byte by byte: rank r gives rank q bytes_for(r, q) bytes that depend on both.
+template <class BytesFor>
+void check_all_to_all(xio::bootstrap::channel& c, BytesFor&& bytes_for) {
+  xio::bootstrap::cells mine;
+  for (int to = 0; to < c.size(); ++to) {
+    std::vector<std::byte> cell(bytes_for(c.rank(), to));
+    for (std::size_t i = 0; i < cell.size(); ++i) cell[i] = pattern(c.rank(), i, static_cast<unsigned>(to));
+    mine.add(cell);
+  }
+  const auto got = c.all_to_all(mine);
+  ASSERT_EQ(got.count(), static_cast<std::size_t>(c.size()));
+  for (int from = 0; from < c.size(); ++from) {
+    const auto cell = got[static_cast<std::size_t>(from)];
+    ASSERT_EQ(cell.size(), bytes_for(from, c.rank())) << "from " << from << " to " << c.rank();
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < cell.size(); ++i) wrong += cell[i] != pattern(from, i, static_cast<unsigned>(c.rank()));
+    EXPECT_EQ(wrong, 0u) << "from " << from << " to " << c.rank();
+  }
+}
+
 // A plain blocking connection to 127.0.0.1:port that waits for the listener to appear; for strangers.
 class raw_connection {
  public:

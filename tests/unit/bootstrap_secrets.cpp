@@ -372,6 +372,7 @@ class open_channel final : public channel {
     }
     return inner_->allgather(mine);
   }
+  cells all_to_all(const cells& mine) override { return inner_->all_to_all(mine); }
 
  private:
   std::unique_ptr<channel> inner_;

@@ -73,7 +73,7 @@ TEST(stranger, of_an_older_version_is_dropped_with_both_versions) {
         c.send_bytes("XIO.TCP1, and what its version had behind", 41);
         EXPECT_TRUE(c.closed_by_peer());
       },
-      "it speaks version 1 of XIO's TCP protocol, and this rank version 2; run the same XIO on every rank");
+      "it speaks version 1 of XIO's TCP protocol, and this rank version 3; run the same XIO on every rank");
 }
 
 TEST(stranger, random_bytes_are_dropped) {
@@ -168,7 +168,7 @@ TEST(stranger, at_the_root_s_address_is_named) {
 
 TEST(stranger, that_is_an_older_rank_0_is_named_with_both_versions) {
   const auto o = join_server_that_says("XIO.TCP1 and a nonce of its version");
-  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 2"), std::string::npos)
+  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 3"), std::string::npos)
       << o.sentence;
 }
 

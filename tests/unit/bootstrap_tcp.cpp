@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The TCP bootstrap among honest ranks: worlds form, data is right, what goes wrong is named.
+#include <sodium.h>
+
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "bootstrap/bytes.hpp"
+#include "bootstrap/star_message.hpp"
+#include "bootstrap/tcp.hpp"
 #include "bootstrap_rig.hpp"
 
 using namespace rig;
@@ -32,6 +38,28 @@ TEST_P(world_of, gathers_every_ranks_bytes_in_order) {
     c->barrier();
     const auto squares = xio::bootstrap::allgather_value(*c, rank * rank);
     for (int r = 0; r < size; ++r) EXPECT_EQ(squares[static_cast<std::size_t>(r)], r * r);
+    // The same from all, which the root sends once, and from all but one.
+    for (const int odd : {-1, 0, size - 1}) {
+      const auto all = xio::bootstrap::allgather_value(*c, std::uint64_t{rank == odd ? 1u : 2u});
+      for (int r = 0; r < size; ++r) EXPECT_EQ(all[static_cast<std::size_t>(r)], r == odd ? 1u : 2u);
+    }
+  }));
+}
+
+// Cells all alike, of sizes of their own, none, all but a few empty, and larger than a frame.
+TEST_P(world_of, gives_each_rank_its_own_cell) {
+  const int size = GetParam(), port = free_port();
+  expect_all_ok(in_threads(size, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, size, 60000));
+    check_all_to_all(*c, [](int, int) { return std::size_t{32}; });
+    check_all_to_all(*c, [](int from, int to) { return static_cast<std::size_t>(from * 5 + to * 3); });
+    check_all_to_all(*c, [](int, int) { return std::size_t{0}; });
+    check_all_to_all(
+        *c, [](int from, int to) { return static_cast<std::size_t>(from == 0 && to == 0 ? 0 : (from + to) % 7 == 3); });
+    if (size <= 8)
+      check_all_to_all(*c,
+                       [size](int from, int to) { return std::size_t{from == size - 1 || to == 0 ? 70'001u : 1u}; });
+    check_allgather(*c, 100, 1);
   }));
 }
 INSTANTIATE_TEST_SUITE_P(tcp, world_of, testing::Values(1, 2, 3, 8, 64));
@@ -42,6 +70,39 @@ TEST(bootstrap_tcp, moves_messages_of_many_frames) {
     auto c = connect_tcp(tcp_options(port, rank, 3, 60000));
     check_allgather(*c, 5'000'001, 9);
   }));
+}
+
+// More than the root keeps at a time, both for one rank and for all.
+TEST(bootstrap_tcp, forwards_more_cells_than_the_root_keeps) {
+  const int port = free_port();
+  expect_all_ok(in_threads(3, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 3, 60000));
+    check_all_to_all(*c, [](int from, int to) {
+      return std::size_t{to == 1 ? 6'000'000u : 2'000'000u} + static_cast<std::size_t>(from);
+    });
+  }));
+}
+
+// What all give alike goes to each once: 8 and 32 ranks, each of which sends 256 bytes and gets 256.
+TEST(bootstrap_tcp, counts_bytes_of_an_exchange) {
+  for (const int size : {8, 32}) {
+    const int port = free_port();
+    expect_all_ok(in_threads(size, [&](int rank) {
+      const auto c = connect_tcp(tcp_options(port, rank, size, 60000));
+      const std::array<std::byte, 256> ballot{};
+      const auto cost_of = [&](auto&& exchange) {
+        const std::uint64_t before = c->bytes_moved();
+        exchange();
+        return c->bytes_moved() - before;
+      };
+      // A frame has 21 bytes around its payload, a message 16 in front of its data, and cells 4 for the size of each.
+      const auto n = static_cast<std::uint64_t>(size), others = rank == 0 ? n - 1 : 1;
+      EXPECT_EQ(cost_of([&] { c->allgather(ballot); }), others * 2 * (21 + 16 + 256));
+      EXPECT_EQ(cost_of([&] { xio::bootstrap::allgather_value(*c, rank); }), others * (2 * (21 + 16) + 4 + 4 * n));
+      EXPECT_EQ(cost_of([&] { check_all_to_all(*c, [](int, int) { return std::size_t{32}; }); }),
+                others * 2 * (21 + 16 + n * (4 + 32)));
+    }));
+  }
 }
 
 TEST(bootstrap_tcp, waits_for_a_root_that_comes_later) {
@@ -197,6 +258,113 @@ TEST_P(death_of, a_rank_is_named_on_every_other_rank) {
 }
 INSTANTIATE_TEST_SUITE_P(tcp, death_of, testing::Values(0, 1, 3));
 
+// Rank 2 of 3 holds the key, sends one message of an all-to-all that it made itself, and then closes its connection or
+// stays.
+struct made_message {
+  const char* what;
+  xio::bootstrap::exchange_head head;
+  std::vector<std::uint32_t> sizes;
+  std::size_t data;
+  bool stays;
+  xio_status_t status;
+  const char* sentence;
+};
+
+void send_made(const made_message& m, int port) {
+  using namespace xio::bootstrap;
+  ASSERT_GE(sodium_init(), 0);
+  sealed_link root = join_world(tcp_settings::from(tcp_options(port, 2, 3)));
+  std::vector<std::byte> data(m.sizes.size() * 4 + m.data);
+  for (std::size_t i = 0; i < m.sizes.size(); ++i) store_le32(data.data() + i * 4, m.sizes[i]);
+  root.queue(m.head.kind, make_message(m.head, data));
+  while (root.sending()) root.send_some();
+  if (m.stays) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+}
+
+class made_cells : public testing::TestWithParam<made_message> {};
+
+TEST_P(made_cells, end_the_exchange_and_name_their_rank) {
+  const made_message& m = GetParam();
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) {
+    if (rank == 2) return send_made(m, port);
+    auto c = connect_tcp(tcp_options(port, rank, 3, m.stays ? 1000 : 10000));
+    check_all_to_all(*c, [](int, int) { return std::size_t{8}; });
+  });
+  for (const int r : {0, 1}) {
+    const auto& o = all[static_cast<std::size_t>(r)];
+    EXPECT_EQ(o.status, m.status) << m.what << ": " << o.sentence;
+    EXPECT_NE(o.sentence.find("rank 2 (127.0.0.1:"), std::string::npos) << m.what << ": " << o.sentence;
+    EXPECT_NE(o.sentence.find(m.sentence), std::string::npos) << m.what << ": " << o.sentence;
+    EXPECT_LT(o.seconds, 3.0) << m.what;
+  }
+}
+
+constexpr auto k_cells = xio::bootstrap::frame_kind::cells;
+INSTANTIATE_TEST_SUITE_P(
+    tcp, made_cells,
+    testing::Values(
+        made_message{"one cell too few",
+                     {k_cells, 1, 2},
+                     {8, 8},
+                     16,
+                     true,
+                     XIO_ERR_ARG,
+                     "gave 2 cells to exchange 1, this rank 3"},
+        made_message{"one too many",
+                     {k_cells, 1, 4},
+                     {8, 8, 8, 8},
+                     32,
+                     true,
+                     XIO_ERR_ARG,
+                     "gave 4 cells to exchange 1, this rank 3"},
+        made_message{"another exchange",
+                     {k_cells, 2, 3},
+                     {8, 8, 8},
+                     24,
+                     true,
+                     XIO_ERR_STATE,
+                     "is at exchange 2, this rank at 1"},
+        made_message{"more than the most",
+                     {k_cells, 1, 3},
+                     {8, 0xffffffff, 0xffffffff},
+                     8,
+                     true,
+                     XIO_ERR_PEER,
+                     "announces cells of 8589934598 bytes"},
+        made_message{"more than it announced", {k_cells, 1, 3}, {8, 8, 8}, 25, true, XIO_ERR_PEER, "malformed"},
+        made_message{"the root's kind",
+                     {xio::bootstrap::frame_kind::same, 1, 3},
+                     {8, 8, 8},
+                     24,
+                     true,
+                     XIO_ERR_STATE,
+                     "another kind of exchange"},
+        made_message{"a kind that is none",
+                     {static_cast<xio::bootstrap::frame_kind>(9), 1, 3},
+                     {8, 8, 8},
+                     24,
+                     true,
+                     XIO_ERR_PEER,
+                     "malformed"},
+        made_message{"dies behind the sizes", {k_cells, 1, 3}, {8, 8, 8}, 0, false, XIO_ERR_PEER, "is gone"},
+        made_message{"dies within a cell", {k_cells, 1, 3}, {8, 8, 8}, 13, false, XIO_ERR_PEER, "is gone"},
+        made_message{"dies within the sizes", {k_cells, 1, 3}, {8}, 0, false, XIO_ERR_PEER, "is gone"},
+        made_message{"silent behind the sizes",
+                     {k_cells, 1, 3},
+                     {8, 8, 8},
+                     0,
+                     true,
+                     XIO_ERR_TIMEOUT,
+                     "did not take part in exchange 1 within 1000 ms"},
+        made_message{"silent within a cell",
+                     {k_cells, 1, 3},
+                     {8, 8, 8},
+                     23,
+                     true,
+                     XIO_ERR_TIMEOUT,
+                     "did not take part in exchange 1 within 1000 ms"}));
+
 TEST(bootstrap_tcp, names_a_rank_that_does_not_call_the_collective) {
   const int port = free_port();
   std::atomic<int> done{0};
@@ -215,6 +383,22 @@ TEST(bootstrap_tcp, names_a_rank_that_does_not_call_the_collective) {
     const auto& o = all[static_cast<std::size_t>(r)];
     EXPECT_EQ(o.status, XIO_ERR_TIMEOUT);
     EXPECT_NE(o.sentence.find("rank 1 (127.0.0.1:"), std::string::npos) << o.sentence;
+  }
+}
+
+TEST(bootstrap_tcp, names_a_rank_that_is_at_another_kind_of_exchange) {
+  const int port = free_port();
+  const auto all = in_threads(3, [&](int rank) {
+    auto c = connect_tcp(tcp_options(port, rank, 3));
+    if (rank == 2)
+      c->barrier();
+    else
+      check_all_to_all(*c, [](int, int) { return std::size_t{1}; });
+  });
+  for (const auto& o : all) {
+    EXPECT_EQ(o.status, XIO_ERR_STATE) << o.sentence;
+    EXPECT_NE(o.sentence.find("rank 2 (127.0.0.1:"), std::string::npos) << o.sentence;
+    EXPECT_NE(o.sentence.find("is at another kind of exchange 1"), std::string::npos) << o.sentence;
   }
 }
 
@@ -237,6 +421,8 @@ TEST(bootstrap_tcp, refuses_an_exchange_beyond_its_bound_and_stays_usable) {
     auto c = connect_tcp(tcp_options(port, rank, 2));
     std::vector<std::byte> big((std::size_t{128} << 20) + 1);
     EXPECT_EQ(outcome_of([&] { c->allgather(big); }).status, XIO_ERR_ARG);
+    EXPECT_EQ(outcome_of([&] { c->all_to_all(xio::bootstrap::cells::same({}, 3)); }).status, XIO_ERR_ARG);
+    EXPECT_EQ(outcome_of([&] { c->all_to_all(xio::bootstrap::cells::same(big, 2)); }).status, XIO_ERR_ARG);
     check_allgather(*c, 10, 1);
   }));
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// PE 0 of two; PE 1 says what this PE says after `spoil` was at it.
+// PE 0 of two; PE 1 says what this PE says after `spoil` was at it. Lengths of what follows are never spoiled.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -19,8 +21,14 @@ class liar final : public bootstrap::channel {
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     std::vector<std::byte> all(mine.begin(), mine.end());
     all.insert(all.end(), mine.begin(), mine.end());
-    spoil_(reinterpret_cast<unsigned char*>(all.data() + mine.size()));
+    if (mine.size() > sizeof(std::uint32_t)) spoil_(reinterpret_cast<unsigned char*>(all.data() + mine.size()));
     return all;
+  }
+  bootstrap::cells all_to_all(const bootstrap::cells& mine) override {
+    bootstrap::cells out = mine;
+    std::copy(mine[0].begin(), mine[0].end(), out[1].begin());
+    spoil_(reinterpret_cast<unsigned char*>(out[1].data()));
+    return out;
   }
 
  private:

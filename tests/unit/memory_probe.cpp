@@ -77,13 +77,11 @@ class planned_fabric final : public p::fabric {
   void connect_peers(const std::vector<p::device_address>&) override {}
   p::device_address get_queue_address(std::uint32_t, int pe) override {
     EXPECT_EQ(pe, 3);
-    p::device_address a{};
-    a[0] = std::byte{9};
-    return a;
+    return {std::byte{9}};
   }
   std::unique_ptr<p::executor> connect(std::uint32_t, int pe, const p::device_address& remote, std::uint32_t) override {
     EXPECT_EQ(pe, 3);
-    EXPECT_EQ(remote[0], std::byte{9}) << "the queue pair is connected to itself";
+    EXPECT_EQ(remote, p::device_address{std::byte{9}}) << "the queue pair is connected to itself";
     if (!plan_.connects) xio::fail(XIO_ERR_IO, "the port takes no queue pair to itself");
     return std::make_unique<planned_executor>(plan_);
   }

@@ -23,7 +23,7 @@ using xio::test::says;
 
 namespace rdma = xio::rdma;
 
-const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {}};
+const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {{std::byte{7}, std::byte{8}}}};
 const std::vector<rdma::queue_address> k_queues{{64, {}}, {65, {}}};
 
 std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
@@ -31,15 +31,17 @@ std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
   return refusal(XIO_ERR_PEER, [&] { rdma::exchange_identities(c, k_mine, XIO_OK); });
 }
 
-// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12, reason 16; then from k_body on heap base 0,
-// bytes 8, NICs 16, limit 20, keys 24.
-constexpr std::size_t k_body = 264;
+// Offsets of the message: magic 0, version 4, kind 6, status 8, count 12; then from k_body on the reason of a failure,
+// or heap base 0, bytes 8, NICs 16, limit 20, and of each NIC its key 24, the length of its address 28, the address 29.
+constexpr std::size_t k_body = 16;
 
 TEST(rdma_exchange, honest_peers_agree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[1].heap_base, 0x10000u);
+  EXPECT_EQ(all[1].heap_rkey[0], 0x100u);
+  EXPECT_EQ(all[1].nic_addresses[0], k_mine.nic_addresses[0]);
   const auto queues = rdma::exchange_queues(c, k_queues, 1, XIO_OK);
   ASSERT_EQ(queues.size(), 2u);
   EXPECT_EQ(queues[0].number, 64u);
@@ -55,6 +57,8 @@ TEST(rdma_exchange, every_lie_names_the_pe) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { std::memset(m + k_body, 0xff, 8); }), "cannot be");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 16] = 2; }), "PE 1 uses 2 NICs");
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 20] ^= 1; }), "PE 1's NIC takes messages");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 28] = 1; }), "of another length");
+  EXPECT_PRED2(says, identity_refusal([](unsigned char* m) { m[k_body + 28] = 255; }), "of another length");
 }
 
 TEST(rdma_exchange, a_failure_elsewhere_is_named) {
@@ -66,7 +70,7 @@ TEST(rdma_exchange, a_failure_elsewhere_is_named) {
   EXPECT_PRED2(says, identity_refusal([](unsigned char* m) {
                  const std::int32_t status = XIO_ERR_IO;
                  std::memcpy(m + 8, &status, 4);
-                 std::memcpy(m + 16, "its NIC is off\x1b", 16);
+                 std::memcpy(m + 16, "its NIC is off\x1b", 15);
                }),
                "PE 1 could not set up RDMA (XIO_ERR_IO): its NIC is off");
 }
@@ -75,11 +79,13 @@ TEST(rdma_exchange, queues_must_be_wanted_by_both) {
   liar lacks([](unsigned char* m) { std::memset(m + k_body, 0, 4); });
   EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(lacks, k_queues, 1, XIO_OK); }),
                "PE 1 lacks a queue pair");
+  // The length of its address, which the message has not.
   liar wide([](unsigned char* m) { m[k_body + 3] = 1; });
-  EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }), "PE 1");
+  EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(wide, k_queues, 1, XIO_OK); }),
+               "PE 1 sent an RDMA set-up message of another length");
 }
 
-// PE 0 of many, all of which say what it says; counts the rounds, and the bytes of the largest.
+// PE 0 of many, all of which say what it says to itself; counts exchanges, and the bytes for others.
 class crowd final : public xio::bootstrap::channel {
  public:
   explicit crowd(int size) : size_(size) {}
@@ -87,38 +93,49 @@ class crowd final : public xio::bootstrap::channel {
   int size() const override { return size_; }
   const char* name() const override { return "crowd"; }
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    ++exchanges;
+    bytes += mine.size();
     std::vector<std::byte> all;
     for (int pe = 0; pe < size_; ++pe) all.insert(all.end(), mine.begin(), mine.end());
-    ++rounds;
-    largest = std::max(largest, all.size());
     return all;
   }
-  int rounds = 0;
-  std::size_t largest = 0;
+  xio::bootstrap::cells all_to_all(const xio::bootstrap::cells& mine) override {
+    ++exchanges;
+    bytes += mine.bytes();
+    return xio::bootstrap::cells::same(mine[0], mine.count());
+  }
+  int exchanges = 0;
+  std::size_t bytes = 0;
 
  private:
   const int size_;
 };
 
-crowd exchange_among(int size, std::uint32_t per_peer) {
-  crowd c(size);
-  const std::vector<rdma::queue_address> mine(static_cast<std::size_t>(size) * per_peer, {64, {}});
-  EXPECT_EQ(rdma::exchange_queues(c, mine, per_peer, XIO_OK).size(), mine.size());
-  return c;
-}
+struct cost {
+  int pes;
+  std::uint32_t queues;  // to each, of all contexts
+  std::size_t address;
+  std::size_t bytes;
+};
 
-TEST(rdma_exchange, small_worlds_need_one_round) {
-  for (const int size : {1, 2, 64}) EXPECT_EQ(exchange_among(size, 1).rounds, 1) << size;
-  EXPECT_EQ(exchange_among(2, 16).rounds, 1);
-}
-
-// A channel takes 256 MiB of all PEs together.
-TEST(rdma_exchange, large_worlds_send_little_at_a_time) {
-  const crowd many = exchange_among(1100, 1), wide = exchange_among(300, 16);
-  EXPECT_GT(many.rounds, 1);
-  EXPECT_LE(many.largest, std::size_t{16} << 20);
-  EXPECT_GT(wide.rounds, 1);
-  EXPECT_LE(wide.largest, std::size_t{16} << 20);
+// In one exchange each PE tells each 16 bytes, and of each queue pair 4 and its address. The lengths of addresses are
+// those of the shm, tcp and verbs ("mlx5_0") fabrics.
+TEST(rdma_exchange, costs_what_is_told) {
+  for (const cost& c : {cost{1, 1, 12, 32},
+                        {8, 1, 12, 8 * 32},
+                        {32, 1, 12, 32 * 32},
+                        {32, 33, 12, 32 * 544},
+                        {32, 1, 0, 32 * 20},
+                        {32, 1, 46, 32 * 66},
+                        {1024, 1, 12, 1024 * 32},
+                        {300, 16, 12, 300 * 272}}) {
+    crowd all(c.pes);
+    const rdma::queue_address one{64, xio::proxy::device_address(c.address, std::byte{1})};
+    const std::vector<rdma::queue_address> mine(static_cast<std::size_t>(c.pes) * c.queues, one);
+    EXPECT_EQ(rdma::exchange_queues(all, mine, c.queues, XIO_OK).size(), mine.size());
+    EXPECT_EQ(all.exchanges, 1);
+    EXPECT_EQ(all.bytes, c.bytes) << c.pes << " PEs, " << c.queues << " queue pairs";
+  }
 }
 
 // Queue `which` from one PE to another: its number and a byte of its device address.
@@ -130,59 +147,53 @@ std::vector<rdma::queue_address> addresses_of(int pe, int size, std::uint32_t pe
   std::vector<rdma::queue_address> mine;
   for (int to = 0; to < size; ++to)
     for (std::uint32_t which = 0; which < per_peer; ++which) {
-      rdma::queue_address q{number_of(pe, to, which), {}};
-      std::memset(q.what.data(), static_cast<int>(q.number & 0xff), q.what.size());
-      mine.push_back(q);
+      const std::uint32_t number = number_of(pe, to, which);
+      mine.push_back({number, xio::proxy::device_address(number % 50, static_cast<std::byte>(number & 0xff))});
     }
   return mine;
 }
 
-class rounds : public testing::TestWithParam<std::size_t> {};
-
-TEST_P(rounds, bring_each_pe_what_is_for_it) {
+TEST(rdma_exchange, brings_each_pe_what_is_for_it) {
   constexpr int size = 5;
   constexpr std::uint32_t per_peer = 2;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     for (int again = 0; again < 2; ++again) {
-      const auto theirs = rdma::exchange_queues(*c, addresses_of(pe, size, per_peer), per_peer, XIO_OK, GetParam());
+      const auto theirs = rdma::exchange_queues(*c, addresses_of(pe, size, per_peer), per_peer, XIO_OK);
       ASSERT_EQ(theirs.size(), size * per_peer);
       for (int from = 0; from < size; ++from)
         for (std::uint32_t which = 0; which < per_peer; ++which) {
           const rdma::queue_address& q = theirs[static_cast<std::size_t>(from) * per_peer + which];
           EXPECT_EQ(q.number, number_of(from, pe, which));
-          EXPECT_EQ(q.what.front(), static_cast<std::byte>(q.number & 0xff));
-          EXPECT_EQ(q.what.back(), static_cast<std::byte>(q.number & 0xff));
+          EXPECT_EQ(q.what, xio::proxy::device_address(q.number % 50, static_cast<std::byte>(q.number & 0xff)));
         }
     }
   });
 }
 
-TEST_P(rounds, end_together_wherever_a_pe_fails) {
+TEST(rdma_exchange, ends_together_wherever_a_pe_fails) {
   constexpr int size = 5;
   xio::test::run_pes(size, [](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     const auto mine = addresses_of(pe, size, 1);
     if (pe == 3) {
-      rdma::exchange_queues(*c, {}, 1, XIO_ERR_NO_MEMORY, GetParam());
+      rdma::exchange_queues(*c, {}, 1, XIO_ERR_NO_MEMORY);
     } else {
-      const auto why = refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); });
+      const auto why = refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK); });
       EXPECT_PRED2(says, why, "PE 3 could not set up RDMA (XIO_ERR_NO_MEMORY)");
     }
     // One that only PE 4 sees.
     auto one_less = mine;
     if (pe == 2) one_less[4].number = 0;
     if (pe == 4)
-      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()); }),
+      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, mine, 1, XIO_OK); }),
                    "PE 2 lacks a queue pair");
     else if (pe == 2)
-      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, one_less, 1, XIO_OK, GetParam()); }),
+      EXPECT_PRED2(says, refusal(XIO_ERR_PEER, [&] { rdma::exchange_queues(*c, one_less, 1, XIO_OK); }),
                    "PE 4 has a queue pair");
     else
-      EXPECT_NO_THROW(rdma::exchange_queues(*c, mine, 1, XIO_OK, GetParam()));
+      EXPECT_NO_THROW(rdma::exchange_queues(*c, mine, 1, XIO_OK));
     EXPECT_NO_THROW(c->barrier());
   });
 }
-// Bytes of a round: the addresses of one PE at a time, of two or three, and of all.
-INSTANTIATE_TEST_SUITE_P(rdma_exchange, rounds, testing::Values(1, 6000, 9000, 1 << 20));
 
 TEST(rdma_open, hardware_is_refused_with_the_cure) {
   auto o = xio::options::defaults();

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <vector>
@@ -55,6 +58,25 @@ class thread_group::member final : public bootstrap::channel {
     auto all = group_.exchange(rank_, mine);
     broken_ = false;
     return all;
+  }
+  // Each PE gives its whole row.
+  bootstrap::cells all_to_all(const bootstrap::cells& mine) override {
+    bootstrap::cells out;
+    std::vector<std::byte> row;
+    std::vector<std::uint64_t> sizes;
+    for (std::size_t to = 0; to < mine.count(); ++to) {
+      row.insert(row.end(), mine[to].begin(), mine[to].end());
+      sizes.push_back(mine[to].size());
+    }
+    const auto all_sizes = allgather(std::as_bytes(std::span(sizes)));
+    const auto rows = bootstrap::allgather_unequal(*this, row, bootstrap::k_data_max);
+    for (std::size_t from = 0; from < rows.count(); ++from) {
+      std::memcpy(sizes.data(), all_sizes.data() + from * sizeof(std::uint64_t) * sizes.size(),
+                  sizes.size() * sizeof(std::uint64_t));
+      const auto at = std::accumulate(sizes.begin(), sizes.begin() + rank_, std::uint64_t{0});
+      out.add(rows[from].subspan(at, sizes[static_cast<std::size_t>(rank_)]));
+    }
+    return out;
   }
 
  private:

@@ -67,6 +67,7 @@ TEST_P(world_by_id, gathers_every_ranks_bytes_in_order_with_any_rank_as_root) {
       EXPECT_TRUE(c->sealed());
       unsigned salt = 0;
       for (const std::size_t bytes : {0, 1, 4097, 65521}) check_allgather(*c, bytes, ++salt);
+      check_all_to_all(*c, [](int from, int to) { return static_cast<std::size_t>(from * 5 + to * 3); });
       c->barrier();
       while (size > 1 && !root_is_there) std::this_thread::yield();
     });

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
 #include <span>
 
 #include "base/error.hpp"
@@ -15,34 +14,77 @@ namespace xio::rdma {
 namespace {
 
 constexpr std::uint32_t k_magic = 0x4f495852;  // "RXIO"
-constexpr std::uint16_t k_version = 4;
+constexpr std::uint16_t k_version = 5;
 
 enum class message : std::uint16_t { identity = 1, queues = 2 };
 
+// Of a status that is not XIO_OK the reason follows, as far as the message goes; else what the kind of message says.
 struct header {
   std::uint32_t magic;
   std::uint16_t version;
   message kind;
   std::int32_t status;
-  std::uint32_t count;  // of queue numbers that follow
-  reason why;           // of a status that is not XIO_OK
-  std::uint32_t reserved;
+  std::uint32_t count;  // of queue pairs that follow
 };
-static_assert(sizeof(header) == 264);
+static_assert(sizeof(header) == 16);
 
-struct identity_message {
-  header head;
-  identity what;
+// What of an identity has a fixed size. For each NIC its key (4), the length of its address (1) and the address follow.
+struct identity_head {
+  std::uint64_t heap_base, heap_bytes;
+  std::uint32_t nics, max_message;
 };
-static_assert(sizeof(identity_message) == 1328);
+static_assert(sizeof(identity_head) == 24);
 
-header make_header(message kind, xio_status_t status, std::uint32_t count) {
-  // A caller whose set-up failed has just turned its exception into this thread's last error.
-  const reason why = status == XIO_OK ? reason{} : make_reason(last_error());
-  return header{k_magic, k_version, kind, static_cast<std::int32_t>(status), count, why, 0};
+constexpr std::size_t k_identity_most =
+    sizeof(header) + sizeof(identity_head) + dev::k_max_nics * (5 + proxy::k_device_address_most);
+
+using bytes = std::vector<std::byte>;
+
+template <class T>
+void append(bytes& to, const T& value) {
+  const std::size_t at = to.size();
+  to.resize(at + sizeof value);
+  std::memcpy(to.data() + at, &value, sizeof value);
 }
 
-void check_header(const header& h, message kind, std::uint32_t count, int pe) {
+// The start of a message, and of one that failed all of it.
+bytes make_message(message kind, xio_status_t status, std::uint32_t count) {
+  bytes out;
+  append(out, header{k_magic, k_version, kind, static_cast<std::int32_t>(status), count});
+  if (status == XIO_OK) return out;
+  // A caller whose set-up failed has just turned its exception into this thread's last error.
+  const reason why = make_reason(last_error());
+  const auto text = std::as_bytes(std::span(why)).first(strnlen(why.data(), why.size()));
+  out.insert(out.end(), text.begin(), text.end());
+  return out;
+}
+
+// Takes a peer's message apart. What is read beyond its end is zero, and then it has not come to its end.
+class reader {
+ public:
+  explicit reader(std::span<const std::byte> message) : left_(message) {}
+  template <class T>
+  T take() {
+    T out{};
+    const auto from = take_bytes(sizeof out);
+    if (!from.empty()) std::memcpy(&out, from.data(), from.size());
+    return out;
+  }
+  std::span<const std::byte> take_bytes(std::size_t count) {
+    short_ = short_ || count > left_.size();
+    const auto out = left_.first(std::min(count, left_.size()));
+    left_ = left_.subspan(out.size());
+    return out;
+  }
+  bool at_end() const { return !short_ && left_.empty(); }
+
+ private:
+  std::span<const std::byte> left_;
+  bool short_ = false;
+};
+
+void check_header(reader& from, message kind, std::uint32_t count, int pe) {
+  const auto h = from.take<header>();
   if (h.magic != k_magic) fail(XIO_ERR_PEER, "PE {} sent no RDMA set-up message; run the same XIO on every PE", pe);
   if (h.version != k_version)
     fail(XIO_ERR_PEER,
@@ -53,9 +95,17 @@ void check_header(const header& h, message kind, std::uint32_t count, int pe) {
          "PE {} is at another step of the RDMA set-up (message {}, {} queues, expected {} and {}); create "
          "contexts in the same order on every PE",
          pe, static_cast<unsigned>(h.kind), h.count, static_cast<unsigned>(kind), count);
-  if (h.status != XIO_OK)
-    fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}): {}", pe, xio_status_name(peer_status(h.status)),
-         h.why[0] != 0 ? text_of(h.why) : "its own error says why");
+  if (h.status == XIO_OK) return;
+  reason why{};
+  const auto text = from.take_bytes(sizeof why - 1);
+  std::copy(text.begin(), text.end(), std::as_writable_bytes(std::span(why)).begin());
+  fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}): {}", pe, xio_status_name(peer_status(h.status)),
+       why[0] != 0 ? text_of(why) : "its own error says why");
+}
+
+[[noreturn]] void fail_length(int pe) {
+  fail(XIO_ERR_PEER, "PE {} sent an RDMA set-up message of another length than it says; run the same XIO on every PE",
+       pe);
 }
 
 // A PE that failed itself throws its own error and not the others' view of it.
@@ -74,70 +124,87 @@ void check_identity(const identity& theirs, const identity& mine, int pe) {
          pe, theirs.max_message, mine.max_message);
 }
 
+bytes encode(const identity& mine) {
+  bytes out = make_message(message::identity, XIO_OK, 0);
+  append(out, identity_head{mine.heap_base, mine.heap_bytes, mine.nics, mine.max_message});
+  for (std::uint32_t i = 0; i < mine.nics; ++i) {
+    const device_address& at = mine.nic_addresses[i];
+    append(out, mine.heap_rkey[i]);
+    append(out, static_cast<std::uint8_t>(at.size()));
+    out.insert(out.end(), at.begin(), at.end());
+  }
+  return out;
+}
+
+identity decode_identity(std::span<const std::byte> message, const identity& mine, int pe) {
+  reader from(message);
+  check_header(from, message::identity, 0, pe);
+  const auto head = from.take<identity_head>();
+  identity out{head.heap_base, head.heap_bytes, head.nics, head.max_message, {}, {}};
+  check_identity(out, mine, pe);
+  for (std::uint32_t i = 0; i < out.nics; ++i) {
+    out.heap_rkey[i] = from.take<std::uint32_t>();
+    const auto at = from.take_bytes(from.take<std::uint8_t>());
+    out.nic_addresses[i].assign(at.begin(), at.end());
+  }
+  if (!from.at_end()) fail_length(pe);
+  return out;
+}
+
 }  // namespace
 
 std::vector<identity> exchange_identities(bootstrap::channel& c, const identity& mine, xio_status_t status) {
-  const auto all = bootstrap::allgather_value(c, identity_message{make_header(message::identity, status, 0), mine});
+  const bytes said = status == XIO_OK ? encode(mine) : make_message(message::identity, status, 0);
+  const auto all = bootstrap::allgather_unequal(c, said, k_identity_most);
   std::vector<identity> out;
   if (status != XIO_OK) return out;
-  for (int pe = 0; pe < c.size(); ++pe) {
-    const identity_message& m = all[static_cast<std::size_t>(pe)];
-    check_header(m.head, message::identity, 0, pe);
-    check_identity(m.what, mine, pe);
-    out.push_back(m.what);
-  }
+  for (int pe = 0; pe < c.size(); ++pe) out.push_back(decode_identity(all[static_cast<std::size_t>(pe)], mine, pe));
   return out;
 }
 
 namespace {
 
-// One allgather about the PEs [first, end): each PE gives a header, and its queue addresses for them.
-struct round {
-  std::size_t first, end;
-  std::size_t per_peer;
-  std::size_t addresses() const { return (end - first) * per_peer; }
-  std::size_t bytes() const { return sizeof(header) + addresses() * sizeof(queue_address); }
-  bool is_about(std::size_t pe) const { return pe >= first && pe < end; }
-};
+constexpr std::uint32_t k_number_most = 0xffffff;  // 24 bits: InfiniBand specification, 9.2 (base transport header)
+constexpr unsigned k_length_shift = 24;
 
-// PEs of a round: as many as keep what all of the n give together below `bytes`, one at least.
-std::size_t pes_of_a_round(std::size_t n, std::size_t per_peer, std::size_t bytes) {
-  const std::size_t each = bytes / n;
-  const std::size_t fit = each < sizeof(header) ? 0 : (each - sizeof(header)) / (per_peer * sizeof(queue_address));
-  return std::clamp<std::size_t>(fit, 1, n);
+// A word with number and length, then the address. The word of a queue pair that is not there is 0.
+void append_queue(bytes& to, const queue_address& q) {
+  if (q.number > k_number_most || q.what.size() > proxy::k_device_address_most)
+    fail(XIO_ERR_INTERNAL, "queue pair {:#x} has an address of {} bytes; this is a bug of XIO, please report it",
+         q.number, q.what.size());
+  append(to, q.number | static_cast<std::uint32_t>(q.what.size()) << k_length_shift);
+  to.insert(to.end(), q.what.begin(), q.what.end());
 }
 
-std::vector<std::byte> gather(bootstrap::channel& c, const round& r, const header& head,
-                              const std::vector<queue_address>& mine) {
-  std::vector<std::byte> bytes(r.bytes());
-  std::memcpy(bytes.data(), &head, sizeof head);
-  if (head.status == XIO_OK)
-    std::memcpy(bytes.data() + sizeof head, mine.data() + r.first * r.per_peer, r.addresses() * sizeof(queue_address));
-  return c.allgather(bytes);
-}
-
-// Checks the parts of all PEs, and adds their queue addresses for PE `me` to `out`, if this round is about it.
-void take(const std::vector<std::byte>& all, const round& r, std::uint32_t count, std::size_t me,
-          std::vector<queue_address>& out) {
-  const std::size_t bytes = r.bytes();
-  for (std::size_t pe = 0; pe < all.size() / bytes; ++pe) {
-    const std::byte* from = all.data() + pe * bytes;
-    header theirs;
-    std::memcpy(&theirs, from, sizeof theirs);
-    check_header(theirs, message::queues, count, static_cast<int>(pe));
-    if (!r.is_about(me)) continue;
-    const std::size_t at = out.size();
-    out.resize(at + r.per_peer);
-    std::memcpy(&out[at], from + sizeof theirs + (me - r.first) * r.per_peer * sizeof(queue_address),
-                r.per_peer * sizeof(queue_address));
+void decode_queues(std::span<const std::byte> cell, std::uint32_t count, int pe, std::vector<queue_address>& out) {
+  reader from(cell);
+  check_header(from, message::queues, count, pe);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto word = from.take<std::uint32_t>();
+    const auto what = from.take_bytes(word >> k_length_shift);
+    out.push_back({word & k_number_most, {what.begin(), what.end()}});
   }
+  if (!from.at_end()) fail_length(pe);
+}
+
+bootstrap::cells make_cells(std::size_t n, const std::vector<queue_address>& mine, std::uint32_t per_peer,
+                            xio_status_t status) {
+  const bytes head = make_message(message::queues, status, per_peer);
+  if (status != XIO_OK) return bootstrap::cells::same(head, n);
+  bootstrap::cells out;
+  for (std::size_t pe = 0; pe < n; ++pe) {
+    bytes cell = head;
+    for (std::uint32_t i = 0; i < per_peer; ++i) append_queue(cell, mine[pe * per_peer + i]);
+    out.add(cell);
+  }
+  return out;
 }
 
 void check_addresses(const std::vector<queue_address>& theirs, const std::vector<queue_address>& mine,
                      std::uint32_t per_peer) {
   for (std::size_t i = 0; i < theirs.size(); ++i) {
     const std::uint32_t there = theirs[i].number, here = mine[i].number;
-    if ((there != 0) != (here != 0) || there > 0xffffff)
+    if ((there != 0) != (here != 0))
       fail(XIO_ERR_PEER,
            "PE {} {} a queue pair to this PE, which {}; create contexts with the same attributes on every PE",
            i / per_peer, there != 0 ? "has" : "lacks", here != 0 ? "has one to it" : "has none to it");
@@ -147,24 +214,11 @@ void check_addresses(const std::vector<queue_address>& theirs, const std::vector
 }  // namespace
 
 std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
-                                           std::uint32_t per_peer, xio_status_t status, std::size_t round_bytes) {
-  const auto n = static_cast<std::size_t>(c.size());
-  const auto count = static_cast<std::uint32_t>(n * per_peer);
-  const header head = make_header(message::queues, status, count);
-  const std::size_t step = pes_of_a_round(n, per_peer, round_bytes);
+                                           std::uint32_t per_peer, xio_status_t status) {
+  const auto all = c.all_to_all(make_cells(static_cast<std::size_t>(c.size()), mine, per_peer, status));
   std::vector<queue_address> theirs;
-  std::exception_ptr failure;
-  for (std::size_t first = 0; first < n; first += step) {
-    const round r{first, std::min(first + step, n), per_peer};
-    const auto all = gather(c, r, head, mine);
-    if (status != XIO_OK || failure) continue;
-    try {
-      take(all, r, count, static_cast<std::size_t>(c.rank()), theirs);
-    } catch (const error&) {
-      failure = std::current_exception();  // the others go on to the next round
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
+  if (status != XIO_OK) return theirs;
+  for (int pe = 0; pe < c.size(); ++pe) decode_queues(all[static_cast<std::size_t>(pe)], per_peer, pe, theirs);
   check_addresses(theirs, mine, per_peer);
   return theirs;
 }

@@ -33,15 +33,10 @@ struct queue_address {
   device_address what;
 };
 
-// Each PE has queue addresses for every other PE, but the channel can only gather all to all. To bound its memory, the
-// exchange goes in rounds: each is about the next few PEs and gathers about this many bytes.
-constexpr std::size_t k_round_bytes = std::size_t{8} << 20;
-
 // mine: `per_peer` queue pairs for each PE, PE by PE. Returns those that each PE has for this one, in the same order;
-// where one end has a queue pair the other has one too, or this throws. Every PE takes part in every round before it
-// throws.
+// where one end has a queue pair the other has one too, or this throws. One exchange, in which each PE hears of its own
+// queue pairs alone; a PE that has failed takes part in it.
 std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
-                                           std::uint32_t per_peer, xio_status_t status,
-                                           std::size_t round_bytes = k_round_bytes);
+                                           std::uint32_t per_peer, xio_status_t status);
 
 }  // namespace xio::rdma

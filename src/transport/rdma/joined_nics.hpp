@@ -91,38 +91,54 @@ class joined_nics {
   }
   void remove_from_trial(std::uint32_t nic, const proxy::key_pair& keys) { nics_[nic]->unregister_memory(keys); }
 
-  // Collective. make() returns an object with these functions, place being pe * per_peer + which:
+  // Collective, in one exchange. make(request) returns an object with these functions, place being pe * per_peer +
+  // which:
   //   queue_address get_queue_address(place)    number 0: there is no such queue pair
   //   dev::ring_view& view(place)
   //   void connect(place, const queue_address& theirs)
   template <class Make>
-  auto create_queues(const queue_request& request, Make&& make) {
-    decltype(make()) queues;
+  auto create_queues(const std::vector<queue_request>& requests, Make&& make) {
+    std::vector<decltype(make(requests[0]))> sets;
     std::vector<queue_address> mine;
     try {
-      queues = make();
-      for (std::size_t i = 0; i < peers_.size() * request.per_peer; ++i) mine.push_back(queues->get_queue_address(i));
+      for (const queue_request& r : requests) sets.push_back(make(r));
+      for_each_queue(requests, [&](std::size_t set, std::size_t place, std::size_t) {
+        mine.push_back(sets[set]->get_queue_address(place));
+      });
     } catch (...) {
       // The others are on their way to the exchange: they must hear of it.
-      skip_queues(request, status_of_current_exception());
+      exchange_queues(channel_, {}, queues_to_each(requests), status_of_current_exception());
       throw;
     }
-    const auto theirs = exchange_queues(channel_, mine, request.per_peer, XIO_OK);
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      if (mine[i].number == 0) continue;
-      dev::ring_view& v = queues->view(i);
-      const identity& peer = peers_[i / request.per_peer];
-      v.rdma.remote_heap = peer.heap_base;
-      v.rdma.remote_key = peer.heap_rkey[v.rdma.nic];
-      queues->connect(i, theirs[i]);
-    }
-    return queues;
-  }
-  void skip_queues(const queue_request& request, xio_status_t why) {
-    exchange_queues(channel_, {}, request.per_peer, why);
+    const auto theirs = exchange_queues(channel_, mine, queues_to_each(requests), XIO_OK);
+    auto own = mine.begin();
+    auto other = theirs.begin();
+    for_each_queue(requests, [&](std::size_t set, std::size_t place, std::size_t pe) {
+      const queue_address& to = *other++;
+      if ((own++)->number == 0) return;
+      dev::ring_view& v = sets[set]->view(place);
+      v.rdma.remote_heap = peers_[pe].heap_base;
+      v.rdma.remote_key = peers_[pe].heap_rkey[v.rdma.nic];
+      sets[set]->connect(place, to);
+    });
+    return sets;
   }
 
  private:
+  static std::uint32_t queues_to_each(const std::vector<queue_request>& requests) {
+    std::uint32_t all = 0;
+    for (const queue_request& r : requests) all += r.per_peer;
+    return all;
+  }
+  // body(set, place in it, pe): the order in which queue pairs are told to peers.
+  template <class Body>
+  void for_each_queue(const std::vector<queue_request>& requests, Body&& body) const {
+    for (std::size_t pe = 0; pe < peers_.size(); ++pe)
+      for (std::size_t set = 0; set < requests.size(); ++set)
+        for (std::uint32_t which = 0; which < requests[set].per_peer; ++which)
+          body(set, pe * requests[set].per_peer + which, pe);
+  }
+
   memory_keys register_on_all(void* base, std::uint64_t bytes, std::uint32_t allowed) {
     memory_keys keys{};
     std::size_t i = 0;

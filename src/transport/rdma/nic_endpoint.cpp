@@ -2,6 +2,7 @@
 #include "transport/rdma/nic_endpoint.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "transport/rdma/memory_probe.hpp"
 #include "xio/wire/inbox.hpp"
@@ -113,16 +114,19 @@ proxy::inbox nic_endpoint::inbox_for(const queue_request& request, std::size_t p
   return {heap + request.inboxes + from * wire::inbox::bytes(request.immediates), request.immediates};
 }
 
-std::unique_ptr<queue_set> nic_endpoint::create_queues(const queue_request& request) {
+std::unique_ptr<nic_queues> nic_endpoint::make_queues(const queue_request& request) {
   std::vector<bool> wanted(heaps_.size());
   for (std::size_t pe = 0; pe < wanted.size(); ++pe)
     wanted[pe] = pe < request.peers.size() && request.peers[pe] && reaches(static_cast<int>(pe));
-  return joined_.create_queues(request, [&] {
-    auto queues = std::make_unique<nic_queues>(nics_, wanted, request, style_);
-    if (desk_ != nullptr && request.immediates != 0)
-      queues->deliver_to(desk_, [&](std::size_t pe) { return inbox_for(request, pe); });
-    return queues;
-  });
+  auto queues = std::make_unique<nic_queues>(nics_, wanted, request, style_);
+  if (desk_ != nullptr && request.immediates != 0)
+    queues->deliver_to(desk_, [&](std::size_t pe) { return inbox_for(request, pe); });
+  return queues;
+}
+
+std::vector<std::unique_ptr<queue_set>> nic_endpoint::create_queues(const std::vector<queue_request>& requests) {
+  auto made = joined_.create_queues(requests, [&](const queue_request& r) { return make_queues(r); });
+  return {std::move_iterator(made.begin()), std::move_iterator(made.end())};
 }
 
 }  // namespace xio::rdma

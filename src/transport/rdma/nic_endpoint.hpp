@@ -41,8 +41,7 @@ class nic_endpoint final : public endpoint {
   bool takes_immediates() const override { return desk_ != nullptr; }
   memory_keys register_memory(void* base, std::size_t bytes) override;
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
-  std::unique_ptr<queue_set> create_queues(const queue_request& request) override;
-  void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
+  std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) override;
 
   // For tests: faults on purpose.
   proxy::nic& nic(std::size_t which = 0) { return **nics_[which]; }
@@ -51,6 +50,7 @@ class nic_endpoint final : public endpoint {
   joined_nics<proxy::nic>::opened start(const setup& s, nic_parts& parts);
   void map_heaps(const std::vector<proxy::shm_fabric*>& mapped);
   probed_nics for_trial(const std::vector<proxy::shm_fabric*>& mapped);
+  std::unique_ptr<nic_queues> make_queues(const queue_request& request);
   proxy::inbox inbox_for(const queue_request& request, std::size_t pe) const;
 
   unsigned char* heap_;

@@ -73,16 +73,12 @@ class endpoint {
   virtual bool takes_immediates() const { return false; }
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;
-  virtual std::unique_ptr<queue_set> create_queues(const queue_request& request) = 0;  // collective
-  // In place of create_queues on a PE that has failed: the others, who are in it, throw. Collective.
-  virtual void skip_queues(const queue_request& request, xio_status_t why) = 0;
+  // A set for each request. Collective: all PEs meet in one exchange, also those that have failed before it, and after
+  // a failure on any of them the channel can be used.
+  virtual std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) = 0;
 };
 
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
 std::unique_ptr<endpoint> open_endpoint(const setup& s);
-
-// A set for each request. Collective: after a failure on any PE, each PE still takes part in all exchanges, so that the
-// channel can be used afterwards; then the first failure is thrown.
-std::vector<std::unique_ptr<queue_set>> create_all(endpoint& e, const std::vector<queue_request>& requests);
 
 }  // namespace xio::rdma

@@ -254,26 +254,12 @@ class direct_endpoint final : public endpoint {
   }
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
 
-  std::unique_ptr<queue_set> create_queues(const queue_request& wanted) override {
-    queue_request request = wanted;
-    request.peers.resize(joined_.peers().size());
-    auto queues = joined_.create_queues(request, [&] {
-      check_ports();
-      if (request.immediates != 0 && rings_ == gpu::place::device)
-        fail(XIO_ERR_UNSUPPORTED,
-             "a ctx with immediates on {}: a host thread posts and reads receives, so rings cannot lie in GPU memory; "
-             "leave XIO_MEMORY_MODE at auto or 0",
-             name_);
-      const proxy::family entries = entries_of(format_);
-      return std::make_unique<direct_queues>(
-          nics_, request,
-          queue_facts{&format_, proxy::completion_depth(entries, nics_[0]->depth_of(request.depth), cq_depth_), chunk_,
-                      atomics_, proxy::inline_limit(entries, inline_), path_});
-    });
-    if (request.immediates != 0) queues->watch_immediates(immediates_, request);
-    return queues;
+  std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) override {
+    auto made = joined_.create_queues(requests, [&](const queue_request& r) { return make_queues(r); });
+    for (std::size_t i = 0; i < made.size(); ++i)
+      if (requests[i].immediates != 0) made[i]->watch_immediates(immediates_, requests[i]);
+    return {std::move_iterator(made.begin()), std::move_iterator(made.end())};
   }
-  void skip_queues(const queue_request& request, xio_status_t why) override { joined_.skip_queues(request, why); }
 
  private:
   // Rings that the host does not reach are tried by no write of its own.
@@ -292,6 +278,20 @@ class direct_endpoint final : public endpoint {
       if (const port_facts p = n->port(); !p.active)
         fail(XIO_ERR_IO, "RDMA device {} port {} is not up ({}); bring up its link or network interface",
              n->identity().device, p.number, p.state);
+  }
+  std::unique_ptr<direct_queues> make_queues(queue_request request) {
+    check_ports();
+    request.peers.resize(joined_.peers().size());
+    if (request.immediates != 0 && rings_ == gpu::place::device)
+      fail(XIO_ERR_UNSUPPORTED,
+           "a ctx with immediates on {}: a host thread posts and reads receives, so rings cannot lie in GPU memory; "
+           "leave XIO_MEMORY_MODE at auto or 0",
+           name_);
+    const proxy::family entries = entries_of(format_);
+    return std::make_unique<direct_queues>(
+        nics_, request,
+        queue_facts{&format_, proxy::completion_depth(entries, nics_[0]->depth_of(request.depth), cq_depth_), chunk_,
+                    atomics_, proxy::inline_limit(entries, inline_), path_});
   }
   joined_nics<direct_nic>::opened describe() {
     std::vector<direct_nic*> all;
