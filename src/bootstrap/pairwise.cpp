@@ -9,7 +9,7 @@ namespace xio::bootstrap {
 
 namespace {
 
-// What a rank sends before its cell. A rank that is at another call sends other bytes, which must not be taken for a
+// Each rank sends this before its cell. A rank that is at another call sends other bytes, which must not be taken for a
 // size.
 constexpr std::uint64_t k_size_magic = 0x656c6c6563344f58;
 using size_record = std::array<std::byte, 16>;
@@ -49,14 +49,14 @@ std::vector<std::size_t> pairwise_channel::swap_sizes(const cells& mine) {
   cells sizes;
   for (std::size_t r = 0; r < mine.count(); ++r) sizes.add(make_size(mine[r].size()));
   ++number_;
-  const cells told = swap(std::move(sizes), std::vector<std::size_t>(mine.count(), sizeof(size_record)));
+  const cells records = swap(std::move(sizes), std::vector<std::size_t>(mine.count(), sizeof(size_record)));
   std::vector<std::size_t> out;
   std::uint64_t all = 0;
-  for (std::size_t r = 0; r < told.count(); ++r) {
-    if (load_le64(told[r].data()) != k_size_magic)
+  for (std::size_t r = 0; r < records.count(); ++r) {
+    if (load_le64(records[r].data()) != k_size_magic)
       fail(XIO_ERR_STATE, "rank {} is at another kind of exchange {}; every rank must make the same collective calls",
            r, number_);
-    const std::uint64_t bytes = load_le64(told[r].data() + 8);
+    const std::uint64_t bytes = load_le64(records[r].data() + 8);
     if (bytes > k_data_max || (all += bytes) > k_data_max)
       fail(XIO_ERR_PEER, "rank {} has {} bytes for rank {} in exchange {}, and {} in all is the most", r, bytes, rank(),
            number_, k_data_max);

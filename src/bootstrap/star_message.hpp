@@ -21,7 +21,7 @@
 
 namespace xio::bootstrap {
 
-// What stands in front of the data.
+// Stands in front of the data.
 struct exchange_head {
   frame_kind kind;
   std::uint64_t number, count;
@@ -57,7 +57,7 @@ class incoming {
   incoming(sealed_link& from, const exchange_head& wanted, end receiver, std::size_t ranks);
 
   sealed_link& link() const { return *from_; }
-  // What was waited for last has come.
+  // The bytes that were waited for last have come.
   bool done() const { return gone_ + message_.size() >= wanted_; }
   void step();
   // Throws what an abort says that has come behind the message.

@@ -104,7 +104,7 @@ class tcp_channel final : public channel {
       const auto data = l.is_open() ? (from++)->data() : mine;
       all.insert(all.end(), data.begin(), data.end());
     }
-    // What all agree on, as votes and barriers mostly do, costs each rank its own part, and not that of all.
+    // Where all gave the same, as in most votes and barriers, each rank gets one part, and not those of all.
     const bool same =
         std::all_of(in.begin(), in.end(), [&](const incoming& i) { return std::ranges::equal(i.data(), mine); });
     if (same) head.kind = frame_kind::same;

@@ -93,7 +93,7 @@ void worlds(const xio::options& o, const char* name) {
 }
 
 using exchange = void (*)(channel&);
-void meet(channel& c) { c.barrier(); }
+void wait_for_all(channel& c) { c.barrier(); }
 void give_cells(channel& c) { check_all_to_all(c, 8); }
 
 // The last rank leaves without a word; the others must say who it was.
@@ -181,9 +181,9 @@ int main(int argc, char** argv) {
     const auto o = xio::options::from_environment();
     if (scenario == "worlds") worlds(o, name);
     if (scenario == "who") who(o);
-    if (scenario == "death") death(o, meet);
+    if (scenario == "death") death(o, wait_for_all);
     if (scenario == "death_in_cells") death(o, give_cells);
-    if (scenario == "silence") silence(o, meet);
+    if (scenario == "silence") silence(o, wait_for_all);
     if (scenario == "silence_in_cells") silence(o, give_cells);
     if (scenario == "other_kind") other_kind(o);
     if (scenario == "mismatch") mismatch(o);

@@ -83,7 +83,7 @@ TEST(bootstrap_tcp, forwards_more_cells_than_the_root_keeps) {
   }));
 }
 
-// What all give alike goes to each once: 8 and 32 ranks, each of which sends 256 bytes and gets 256.
+// Equal parts go to each rank once: 8 and 32 ranks, each of which sends 256 bytes and gets 256.
 TEST(bootstrap_tcp, counts_bytes_of_an_exchange) {
   for (const int size : {8, 32}) {
     const int port = free_port();

@@ -120,7 +120,7 @@ struct cost {
 
 // In one exchange each PE tells each 16 bytes, and of each queue pair 4 and its address. The lengths of addresses are
 // those of the shm, tcp and verbs ("mlx5_0") fabrics.
-TEST(rdma_exchange, costs_what_is_told) {
+TEST(rdma_exchange, costs_the_bytes_of_each_cell) {
   for (const cost& c : {cost{1, 1, 12, 32},
                         {8, 1, 12, 8 * 32},
                         {32, 1, 12, 32 * 32},

@@ -28,7 +28,8 @@ struct header {
 };
 static_assert(sizeof(header) == 16);
 
-// What of an identity has a fixed size. For each NIC its key (4), the length of its address (1) and the address follow.
+// The part of an identity that has a fixed size. For each NIC its key (4), the length of its address (1) and the
+// address follow.
 struct identity_head {
   std::uint64_t heap_base, heap_bytes;
   std::uint32_t nics, max_message;
@@ -59,7 +60,7 @@ bytes make_message(message kind, xio_status_t status, std::uint32_t count) {
   return out;
 }
 
-// Takes a peer's message apart. What is read beyond its end is zero, and then it has not come to its end.
+// Takes a peer's message apart. Beyond its end it reads zeroes, and at_end() is false.
 class reader {
  public:
   explicit reader(std::span<const std::byte> message) : left_(message) {}

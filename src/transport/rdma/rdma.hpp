@@ -73,8 +73,8 @@ class endpoint {
   virtual bool takes_immediates() const { return false; }
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;
-  // A set for each request. Collective: all PEs meet in one exchange, also those that have failed before it, and after
-  // a failure on any of them the channel can be used.
+  // A set for each request. Collective: all PEs take part in one exchange, also those that have failed before it, and
+  // after a failure on any of them the channel can be used.
   virtual std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) = 0;
 };
 
