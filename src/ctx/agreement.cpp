@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/fnv.hpp"
 #include "base/peer_word.hpp"
 #include "ctx/peer_states.hpp"
 
@@ -15,7 +17,16 @@ namespace xio {
 
 namespace {
 
-// Each PE sends this to the others. Its size is part of the format that PEs of one version share; see hello.hpp.
+// Each PE sends a digest to the others, and its ballot only where digests differ or one has failed. The sizes are part
+// of the format that PEs of one version share; see hello.hpp.
+struct digest {
+  std::uint32_t what;
+  std::int32_t status;
+  std::uint64_t of_values;
+  bool operator==(const digest&) const = default;
+};
+static_assert(sizeof(digest) == 16);
+
 struct ballot {
   std::uint32_t what;
   std::int32_t status;
@@ -23,6 +34,17 @@ struct ballot {
   char sentence[200];
 };
 static_assert(sizeof(ballot) == 256);
+
+// All see the same digests, so all go on to ballots or none does.
+bool all_is_well(const std::vector<digest>& all) {
+  return all[0].status == XIO_OK && std::all_of(all.begin(), all.end(), [&](const digest& d) { return d == all[0]; });
+}
+
+std::vector<ballot> ballots_unless_all_is_well(bootstrap::channel& c, const ballot& mine) {
+  const digest d{mine.what, mine.status, fnv_1a(std::as_bytes(std::span(mine.values)))};
+  if (all_is_well(bootstrap::allgather_value(c, d))) return {};
+  return bootstrap::allgather_value(c, mine);
+}
 
 const char* name_of(std::uint32_t what) {
   switch (static_cast<call>(what)) {
@@ -83,7 +105,7 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
   std::vector<ballot> all;
   try {
     if (states_ != nullptr) states_->check_whole(name_of(mine.what));
-    all = bootstrap::allgather_value(channel_, mine);
+    all = ballots_unless_all_is_well(channel_, mine);
   } catch (...) {
     // The first error says more than that it could not be sent to the others.
     if (failure) std::rethrow_exception(failure);
@@ -92,6 +114,7 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
     (void)status_of_current_exception();
     fail(XIO_ERR_PEER, "{}{}", std::string(last_error()), dead);
   }
+  if (all.empty()) return;
   check_calls(all);
   if (failure) std::rethrow_exception(failure);
   check_failures(all);

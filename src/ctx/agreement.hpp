@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Collective calls: every PE does its local part, then all learn how it went everywhere. One exchange per call, so
-// that a failure on one PE, a different argument or a different call is an error on every PE and never a hang.
+// Collective calls: every PE does its local part, then all learn how it went everywhere. One exchange per call,
+// and a second one where it went wrong on one PE, so that a failure on one PE, a different argument or a different call
+// is an error on every PE and never a hang.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/fnv.hpp"
 #include "base/peer_word.hpp"
 
 namespace xio {
@@ -37,10 +40,8 @@ std::uint64_t own_pid_space() {
   struct stat space {};
   const std::string boot = gpu::boot_identity();
   if (boot.empty() || stat("/proc/self/ns/pid", &space) != 0) return 0;
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : fmt::format("{} {}", boot, space.st_ino))
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  return hash;
+  const std::string name = fmt::format("{} {}", boot, space.st_ino);
+  return fnv_1a(std::as_bytes(std::span(name)));
 }
 
 }  // namespace

@@ -36,10 +36,10 @@ if has HAVE_SODIUM; then
   unset XIO_TIMEOUT_MS
 fi
 # What PE 0, through which a TCP world's exchanges go, moves for a ctx by RDMA with a pool of one: for each other PE three
-# votes of 256 bytes and a word, alike on all PEs and so sent back once, and of each of the n PEs a cell with two queue
+# votes of 16 bytes and a word, alike on all PEs and so sent back once, and of each of the n PEs a cell with two queue
 # pairs. 21 bytes of each frame and 16 of each message are around it.
 ctx_bytes() {
-  local n=$1 wanted=$((($1 - 1) * (3 * 2 * (37 + 256) + 2 * (37 + 4) + 2 * (37 + $1 * (4 + 16 + 2 * (4 + 12)))))) got
+  local n=$1 wanted=$((($1 - 1) * (3 * 2 * (37 + 16) + 2 * (37 + 4) + 2 * (37 + $1 * (4 + 16 + 2 * (4 + 12)))))) got
   ran=$((ran + 1))
   got=$(XIO_LOG_LEVEL=debug XIO_NIC_EXECUTOR=shm timeout -k 5 120 "$xiorun" -n "$n" "$world" contexts 2>&1 </dev/null |
     sed -n 's/^xio 0 .*xio_ctx_create has moved \([0-9]*\) bytes.*/\1/p' | sed -n 7p)
