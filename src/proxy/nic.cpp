@@ -13,12 +13,6 @@ nic::nic(std::unique_ptr<fabric> carried_by, std::uint32_t seed)
 
 nic::~nic() = default;
 
-queue_pair* nic::find(std::uint32_t number) const {
-  for (const auto& q : queues_)
-    if (q->number() == number) return q.get();
-  return nullptr;
-}
-
 key_pair nic::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
   const auto hold = visit();
   return fabric_->register_memory(base, bytes, allowed);
@@ -46,11 +40,11 @@ std::uint32_t nic::create_queue(const queue_maker& make) {
          "{}: the device has failed, and no queue pair can be made on it; recover an older ctx by xio_ctx_recover, "
          "which opens it again",
          fabric_->name());
-  while (next_number_ < k_first_number || find(next_number_) != nullptr)
+  while (next_number_ < k_first_number || queues_.find(next_number_) != nullptr)
     next_number_ = (next_number_ + k_number_step) & k_number_mask;
   const std::uint32_t number = next_number_;
   next_number_ = (next_number_ + k_number_step) & k_number_mask;
-  queues_.push_back(std::make_unique<queue_pair>(number, make(number)));
+  queues_.add(std::make_unique<queue_pair>(number, make(number)));
   return number;
 }
 
@@ -61,21 +55,17 @@ device_address nic::get_queue_address(std::uint32_t number, int pe) {
 
 void nic::connect(std::uint32_t number, int pe, const device_address& remote, std::uint32_t remote_number) {
   const auto hold = visit();
-  if (queue_pair* q = find(number)) q->connect(fabric_->connect(number, pe, remote, remote_number));
+  if (queue_pair* q = queues_.find(number)) q->connect(fabric_->connect(number, pe, remote, remote_number));
 }
 
 void nic::destroy_queue(std::uint32_t number) {
   const auto hold = visit();
-  if (erase(number)) fabric_->forget(number);
+  if (queues_.erase(number)) fabric_->forget(number);
 }
 
 void nic::cut_off_queue(std::uint32_t number) {
   const auto hold = visit();
-  if (erase(number)) fabric_->cut_off(number);
-}
-
-bool nic::erase(std::uint32_t number) {
-  return std::erase_if(queues_, [&](const auto& q) { return q->number() == number; }) != 0;
+  if (queues_.erase(number)) fabric_->cut_off(number);
 }
 
 void nic::set_faults(fault_plan* faults) {
@@ -90,9 +80,9 @@ bool nic::poll() {
   if (faults_ != nullptr && faults_->is_fatal()) failed_.store(true, std::memory_order_release);
   if (has_failed() && !broken_off_) {
     broken_off_ = true;
-    for (auto& q : queues_) q->break_off({outcome::local_qp_operation, rule::device_failed});
+    queues_.for_each([](queue_pair& q) { q.break_off({outcome::local_qp_operation, rule::device_failed}); });
   }
-  for (auto& q : queues_) worked |= q->turn(faults_);
+  worked |= queues_.poll([&](queue_pair& q) { return q.turn(faults_); });
   return worked;
 }
 

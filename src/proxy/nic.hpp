@@ -15,6 +15,7 @@
 #include "proxy/fault_plan.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
+#include "proxy/queue_rota.hpp"
 
 namespace xio::proxy {
 
@@ -57,11 +58,9 @@ class nic : public progress::device {
 
  private:
   std::unique_lock<std::mutex> visit() { return turns_.visit(); }
-  queue_pair* find(std::uint32_t number) const;
-  bool erase(std::uint32_t number);
 
   std::unique_ptr<fabric> fabric_;
-  std::vector<std::unique_ptr<queue_pair>> queues_;
+  queue_rota<queue_pair> queues_;
   fault_plan* faults_ = nullptr;
   bool broken_off_ = false;          // the device has failed, and the queue pairs know
   std::atomic<bool> failed_{false};  // by a fault on purpose

@@ -22,6 +22,8 @@ class queue_pair {
   void connect(std::unique_ptr<executor> e) { executor_ = std::move(e); }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
+  // Nothing is under way and nothing waits: the next work comes by a doorbell.
+  bool at_rest() const { return under_way_.empty() && (stage_ == stage::idle || stage_ == stage::error); }
   // The device behind the executor is gone: what is under way and what comes fails so.
   void break_off(op_error f);
 
