@@ -37,20 +37,20 @@ class queue_rota {
     for (entry& e : all_) body(*e.queue);
   }
 
-  // look(queue), which is true if it had work, for those whose turn it is. True if any had.
-  template <class Look>
-  bool poll(Look&& look) {
+  // turn(queue), which is true if it had work, for those whose turn it is. True if any had.
+  template <class Turn>
+  bool poll(Turn&& turn) {
     bool worked = false;
     for (std::size_t i = n_busy_; i-- != 0;) {
       entry& e = all_[i];
-      if (look(*e.queue)) {
+      if (turn(*e.queue)) {
         worked = true;
         e.polls_without_work = 0;
       } else if (e.queue->at_rest() && ++e.polls_without_work >= k_patience) {
         std::swap(e, all_[--n_busy_]);
       }
     }
-    worked |= look_at_resting(look);
+    worked |= turn_resting(turn);
     polls_without_work_ = worked ? 0 : polls_without_work_ + 1;
     return worked;
   }
@@ -61,14 +61,14 @@ class queue_rota {
     unsigned polls_without_work;
   };
 
-  template <class Look>
-  bool look_at_resting(Look&& look) {
+  template <class Turn>
+  bool turn_resting(Turn&& turn) {
     bool worked = false;
     const std::size_t slice = polls_without_work_ < k_patience ? k_slice : k_big_slice;
     for (std::size_t left = std::min(slice, all_.size() - n_busy_); left != 0; --left) {
       if (next_ < n_busy_ || next_ >= all_.size()) next_ = n_busy_;
       entry& e = all_[next_++];
-      const bool some = look(*e.queue);
+      const bool some = turn(*e.queue);
       worked |= some;
       if (!some && e.queue->at_rest()) continue;
       e.polls_without_work = 0;
