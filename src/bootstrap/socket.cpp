@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/socket.hpp"
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,17 +19,6 @@
 namespace xio::bootstrap {
 
 namespace {
-
-void tune(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // A host that loses power sends no FIN. Without a deadline (XIO_TIMEOUT_MS=0) only keep-alive ends the wait.
-  const int idle = 10, interval = 5, probes = 4;
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
 
 unique_fd listen_on(const socket_address& at, int& err) {
   unique_fd fd = stream_socket(at.bytes.ss_family, err);
@@ -57,46 +44,20 @@ bool name_hides_behind_loopback(const endpoint& where, const std::vector<socket_
 }
 
 std::vector<socket_address> every_interface(std::uint16_t port) {
-  socket_address any6, any4;
-  auto* six = reinterpret_cast<sockaddr_in6*>(&any6.bytes);
-  six->sin6_family = AF_INET6;
-  six->sin6_addr = in6addr_any;
-  six->sin6_port = htons(port);
-  any6.length = sizeof *six;
-  auto* four = reinterpret_cast<sockaddr_in*>(&any4.bytes);
-  four->sin_family = AF_INET;
-  four->sin_addr.s_addr = htonl(INADDR_ANY);
-  four->sin_port = htons(port);
-  any4.length = sizeof *four;
-  return {any6, any4};
+  return {socket_address::of(AF_INET6, &in6addr_any, port), socket_address::of(AF_INET, &in6addr_any, port)};
 }
 
 }  // namespace
 
-std::string socket_address::text() const {
-  char host[INET6_ADDRSTRLEN] = "?";
-  if (bytes.ss_family == AF_INET) {
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr, host, sizeof host);
-    return fmt::format("{}:{}", host, port());
-  }
-  if (bytes.ss_family == AF_INET6) {
-    inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr, host, sizeof host);
-    return fmt::format("[{}]:{}", host, port());
-  }
-  return "an unnamed address";
-}
-
-bool socket_address::loopback() const {
-  if (bytes.ss_family == AF_INET)
-    return ntohl(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_addr.s_addr) >> 24 == 127;
-  if (bytes.ss_family == AF_INET6)
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&bytes)->sin6_addr);
-  return false;
-}
-
-std::uint16_t socket_address::port() const {
-  // sin_port and sin6_port lie at the same offset (RFC 3493 section 3.3 and POSIX sockaddr_in).
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&bytes)->sin_port);
+void tune(int fd) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // A host that loses power sends no FIN. Without a deadline (XIO_TIMEOUT_MS=0) only keep-alive ends the wait.
+  const int idle = 10, interval = 5, probes = 4;
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 endpoint endpoint::parse(const std::string& text, const std::string& variable) {
@@ -145,39 +106,6 @@ std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until) {
          "rank 0, and check that no second process has XIO_TCP_RANK=0",
          where.host, where.port, reasons);
   return listeners;
-}
-
-unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why) {
-  int err = 0;
-  unique_fd fd = stream_socket(where.bytes.ss_family, err);
-  // That the machine has none (ENFILE) may pass while ranks start.
-  if (err == EMFILE)
-    fail(XIO_ERR_IO, "no file descriptor is left to connect to rank 0 at {}: {}", where.text(),
-         text_of_no_descriptor(err));
-  if (err == 0 && ::connect(fd.get(), where.get(), where.length) != 0) err = errno;
-  while (err == EINPROGRESS || err == EINTR) {
-    pollfd p{fd.get(), POLLOUT, 0};
-    const int n = poll(&p, 1, until.poll_ms());
-    socklen_t length = sizeof err;
-    if (n > 0)
-      getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &err, &length);
-    else if (until.passed())
-      err = ETIMEDOUT;
-  }
-  // With both ends on one host and root not up, TCP may connect a socket to itself.
-  if (err == 0) {
-    socket_address self;
-    self.length = sizeof self.bytes;
-    getsockname(fd.get(), reinterpret_cast<sockaddr*>(&self.bytes), &self.length);
-    if (self.text() == where.text()) err = ECONNREFUSED;
-  }
-  if (err != 0) {
-    why = errno_text(err);
-    errno = err;
-    return {};
-  }
-  tune(fd.get());
-  return fd;
 }
 
 unique_fd accept_one(int listener, socket_address& from) {

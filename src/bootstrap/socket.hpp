@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stream sockets as the TCP bootstrap needs them: non-blocking, owned, and never waiting past a deadline.
 #pragma once
-#include <sys/socket.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,19 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/socket_address.hpp"
 #include "base/unique_fd.hpp"
 #include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
 
-struct socket_address {
-  sockaddr_storage bytes{};
-  socklen_t length = 0;
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
-  std::string text() const;  // "10.0.0.1:4711", "[::1]:4711"
-  bool loopback() const;
-  std::uint16_t port() const;
-};
+using xio::socket_address;
 
 // "host:port" or "[v6]:port".
 struct endpoint {
@@ -37,8 +29,8 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
 // Sockets listening at the endpoint; throws XIO_ERR_IO or XIO_ERR_CONFIG with the reason if there is none.
 std::vector<unique_fd> listen_at(const endpoint& where, const deadline& until);
 
-// One attempt. Returns an fd, or none with the reason in `why` and errno. Throws without a file descriptor for it.
-unique_fd connect_once(const socket_address& where, const deadline& until, std::string& why);
+// Of every connection of the bootstrap.
+void tune(int fd);
 
 // Takes one connection; none when there is no more. Non-blocking.
 unique_fd accept_one(int listener, socket_address& from);

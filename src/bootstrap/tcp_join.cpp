@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <memory>
 #include <optional>
 
+#include "base/connect_race.hpp"
+#include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/resolve.hpp"
@@ -20,8 +24,6 @@ namespace {
 
 constexpr int k_retry_first_ms = 5;
 constexpr int k_retry_most_ms = 250;
-constexpr std::uint64_t k_connect_ms = 5000;  // one attempt at one address, so that the next address gets its turn
-
 constexpr std::uint64_t k_look_up_ms = 2000;  // between look-ups of a name where rank 0 does not listen
 
 class joining {
@@ -30,37 +32,65 @@ class joining {
       : s_(s), until_(deadline::in(s.timeout_ms)), accepted_until_(after_root(until_, s.timeout_ms)) {}
 
   sealed_link run() {
-    auto addresses = s_.addresses.empty() ? resolve(s_.root, until_) : s_.addresses;
+    auto race = std::make_unique<connect_race>(by_id() ? s_.addresses : resolve(s_.root, until_));
     auto look_up_at = deadline::in(k_look_up_ms);
     // Rank 0 may not be up yet, and a connection may be lost before anything was proven: both are tried again.
     for (int pause = k_retry_first_ms;; pause = std::min(2 * pause, k_retry_most_ms)) {
-      bool all_refuse = true;
-      for (const auto& a : addresses) {
-        auto fd = connect_once(a, until_.earlier(deadline::in(k_connect_ms)), why_);
-        all_refuse = all_refuse && !fd && errno == ECONNREFUSED;
-        if (!fd) continue;
-        if (auto l = prove(byte_stream(std::move(fd)), a.text())) return await_welcome(std::move(*l));
-      }
-      if (all_refuse && !s_.addresses.empty()) fail_gone();
+      if (auto l = connect_to_one(*race)) return await_welcome(std::move(*l));
+      if (by_id() && race->refused()) fail_gone();
       log::debug("rank {} tries again to reach {} at {}: {}", s_.rank, s_.names.root, s_.place(), why_);
       if (until_.passed())
         fail(XIO_ERR_TIMEOUT,
              "rank {} could not reach {} at {} within {} ms (last: {}); check that it runs, that {} is right and that "
              "no firewall lies between, or raise XIO_TIMEOUT_MS",
-             s_.rank, s_.names.root, s_.place(), s_.timeout_ms, why_, s_.names.place);
+             s_.rank, s_.names.root, by_id() ? "any of its addresses" : s_.place(), s_.timeout_ms, why_,
+             s_.names.place);
       if (const auto end = report_.end_of(0); !end.empty())
         fail(XIO_ERR_PEER, "{}, and rank {} waits for it at {}:{}; see its output for the cause", end, s_.rank,
              s_.root.host, s_.root.port);
       poll(nullptr, 0, until_.poll_ms(pause));
       // A name may have meant another machine before.
-      if (look_up_at.passed() && !is_numeric_host(s_.root.host)) {
-        addresses = resolve(s_.root, until_);
+      if (!by_id() && look_up_at.passed() && !is_numeric_host(s_.root.host)) {
+        race = std::make_unique<connect_race>(resolve(s_.root, until_));
         look_up_at = deadline::in(k_look_up_ms);
       }
+      race->begin_round();
     }
   }
 
  private:
+  bool by_id() const { return !s_.addresses.empty(); }
+
+  // One round. None with the reason in why_, which is that of each address unless one of them replied.
+  std::optional<sealed_link> connect_to_one(connect_race& race) {
+    bool replied = false;
+    for (;;) {
+      const auto state = race.step();
+      if (state == connect_race::state::connected) {
+        unique_fd fd = race.take();
+        tune(fd.get());
+        if (auto l = prove(byte_stream(std::move(fd)), race.addresses()[race.which()].text())) return l;
+        replied = true;
+      } else if (state == connect_race::state::over || until_.passed()) {
+        if (!replied) why_ = race.errors();
+        refuse_to_wait_for_descriptors(race);
+        return {};
+      } else {
+        std::vector<pollfd> polled;
+        race.add_to(polled);
+        poll(polled.data(), polled.size(), until_.poll_ms(race.poll_ms(INT_MAX)));
+      }
+    }
+  }
+
+  // That the machine has none (ENFILE) may pass while ranks start.
+  void refuse_to_wait_for_descriptors(const connect_race& race) const {
+    for (std::size_t i = 0; i < race.addresses().size(); ++i)
+      if (race.error_of(i) == EMFILE)
+        fail(XIO_ERR_IO, "no file descriptor is left to connect to {} at {}: {}", s_.names.root,
+             race.addresses()[i].text(), text_of_no_descriptor(EMFILE));
+  }
+
   // The root of a unique id listens before anybody has the id, so here nobody has to be waited for.
   [[noreturn]] void fail_gone() const {
     fail(XIO_ERR_PEER,

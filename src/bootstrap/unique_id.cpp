@@ -56,41 +56,18 @@ std::array<unsigned char, k_check_bytes> check_of(const xio_unique_id_t& id) {
   return out;
 }
 
-socket_address address_of(int family, const void* bytes, std::uint16_t port) {
-  socket_address a;
-  if (family == AF_INET) {
-    auto* four = reinterpret_cast<sockaddr_in*>(&a.bytes);
-    four->sin_family = AF_INET;
-    four->sin_port = htons(port);
-    std::memcpy(&four->sin_addr, bytes, sizeof four->sin_addr);
-    a.length = sizeof *four;
-  } else {
-    auto* six = reinterpret_cast<sockaddr_in6*>(&a.bytes);
-    six->sin6_family = AF_INET6;
-    six->sin6_port = htons(port);
-    std::memcpy(&six->sin6_addr, bytes, sizeof six->sin6_addr);
-    a.length = sizeof *six;
-  }
-  return a;
-}
-
 // On every interface; 0: a port that the system chooses. None with the reason in errno.
 unique_fd listen_everywhere(int family, std::uint16_t port) {
   const int on = 1;
   unique_fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd || (family == AF_INET6 && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)) return {};
   const in6_addr any = in6addr_any;  // as many zeros as INADDR_ANY has
-  const auto at = address_of(family, &any, port);
+  const auto at = socket_address::of(family, &any, port);
   if (bind(fd.get(), at.get(), at.length) != 0 || listen(fd.get(), SOMAXCONN) != 0) return {};
   return fd;
 }
 
-std::uint16_t port_of(const unique_fd& fd) {
-  socket_address at;
-  at.length = sizeof at.bytes;
-  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at.bytes), &at.length);
-  return at.port();
-}
+std::uint16_t port_of(const unique_fd& fd) { return bound_address(fd.get()).port(); }
 
 // Both families at one port, or the one that this machine has.
 std::vector<unique_fd> listen_for_id() {
@@ -200,15 +177,15 @@ std::vector<socket_address> addresses_in(const xio_unique_id_t& id) {
   const auto here = this_place();
   if (std::memcmp(id.bytes + k_place_at, here.data(), here.size()) == 0) {
     const std::uint32_t four = htonl(INADDR_LOOPBACK);
-    if ((id.bytes[k_families_at] & has_four) != 0) return {address_of(AF_INET, &four, port)};
-    return {address_of(AF_INET6, &in6addr_loopback, port)};
+    if ((id.bytes[k_families_at] & has_four) != 0) return {socket_address::of(AF_INET, &four, port)};
+    return {socket_address::of(AF_INET6, &in6addr_loopback, port)};
   }
   std::vector<socket_address> all;
   for (std::size_t at = k_addresses_at; at < k_check_at && id.bytes[at] != 0;) {
     const bool four = id.bytes[at] == 4;
     const std::size_t n = four ? 4 : 16;
     if ((id.bytes[k_families_at] & (four ? has_four : has_six)) != 0)
-      all.push_back(address_of(four ? AF_INET : AF_INET6, id.bytes + at + 1, port));
+      all.push_back(socket_address::of(four ? AF_INET : AF_INET6, id.bytes + at + 1, port));
     at += 1 + n;
   }
   if (all.empty())

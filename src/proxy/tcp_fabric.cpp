@@ -69,13 +69,13 @@ device_address tcp_fabric::get_address() {
   address_body b{};
   std::memcpy(b.magic, k_magic, sizeof k_magic);
   b.pe = static_cast<std::uint32_t>(settings_.pe);
-  b.port = listener_.places[0].port;
+  b.port = listener_.places[0].port();
   std::memcpy(b.id, id_.data(), id_.size());
   // Loopback comes last, and is left out first.
-  for (const tcp::place& p : listener_.places) {
+  for (const socket_address& p : listener_.places) {
     if (b.places == k_places) break;
-    b.at[b.places].family = static_cast<std::uint8_t>(p.family);
-    std::memcpy(b.at[b.places++].bytes, p.bytes, sizeof p.bytes);
+    b.at[b.places].family = p.family() == AF_INET ? 4 : 6;
+    std::ranges::copy(p.host(), b.at[b.places++].bytes);
   }
   device_address out(address_bytes(b.places));
   std::memcpy(out.data(), &b, out.size());
@@ -100,12 +100,8 @@ void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
       bad(pe, "no address");
     std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
     for (std::size_t i = 0; i < b.places; ++i) {
-      tcp::place p;
-      p.family = b.at[i].family;
-      p.port = b.port;
-      std::memcpy(p.bytes, b.at[i].bytes, sizeof p.bytes);
-      if (p.family != 4 && p.family != 6) bad(pe, "an address of no family");
-      peers[pe].places.push_back(p);
+      if (b.at[i].family != 4 && b.at[i].family != 6) bad(pe, "an address of no family");
+      peers[pe].places.push_back(socket_address::of(b.at[i].family == 4 ? AF_INET : AF_INET6, b.at[i].bytes, b.port));
     }
   }
   peers_ = std::move(peers);
@@ -138,7 +134,7 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
   auto way = std::make_shared<tcp::link>(pe, until, settings_.faults, room_);
   if (settings_.pe < pe) {
     const peer& p = peers_[static_cast<std::size_t>(pe)];
-    std::vector<tcp::place> places = p.places;
+    std::vector<socket_address> places = p.places;
     tcp::sort_by_nearness(places);
     way->call(std::make_unique<tcp::caller>(settings_.key_with(pe), static_cast<std::uint32_t>(settings_.pe),
                                             static_cast<std::uint32_t>(pe), p.id, std::move(places)));

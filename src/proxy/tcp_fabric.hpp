@@ -37,7 +37,7 @@ class tcp_fabric final : public fabric {
  private:
   struct peer {
     tcp::identity id{};
-    std::vector<tcp::place> places;
+    std::vector<socket_address> places;
   };
   struct pair {
     int pe;

@@ -13,7 +13,7 @@ namespace xio::proxy::tcp {
 
 namespace {
 
-// One address: a host that swallows packets must not keep the caller from the next.
+// One address that takes the call: a host that then says nothing must not keep the caller from the next.
 constexpr std::chrono::seconds k_place_patience{3};
 constexpr std::chrono::milliseconds k_between_rounds{100};
 
@@ -40,60 +40,59 @@ bool send_short(int fd, const void* from, std::size_t bytes) {
 // --- Calling -----------------------------------------------------------------------------------------
 
 caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
-               std::vector<place> places)
-    : key_(key), me_(me), them_(them), target_(target), places_(std::move(places)), outcomes_(places_.size()) {}
+               std::vector<socket_address> places)
+    : key_(key), me_(me), them_(them), target_(target), race_(std::move(places)), outcomes_(race_.addresses().size()) {}
 
 std::string caller::tried() const {
   std::string out;
-  for (std::size_t i = 0; i < places_.size(); ++i)
-    out += (out.empty() ? "" : ", ") + places_[i].text() + ": " + (outcomes_[i].empty() ? "no reply" : outcomes_[i]);
+  for (std::size_t i = 0; i < outcomes_.size(); ++i)
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", race_.addresses()[i].text(),
+                       outcomes_[i].empty() ? race_.error_text_of(i) : outcomes_[i]);
   return out;
 }
 
-step caller::next_place(const std::string& why) {
-  if (fd_) {
-    log::debug("PE {} does not reply as itself at {}: {}", them_, places_[at_].text(), why);
-    heard_ = heard_ || greeted_ || clock::now() > until_;
-    fd_ = {};
-    outcomes_[at_++] = why;
-  }
-  for (; at_ < places_.size(); ++at_) {
-    int err = 0;
-    fd_ = call(places_[at_], err);
-    greeted_ = false;
-    incoming_ = {};
-    until_ = clock::now() + k_place_patience;
-    if (fd_) return step::pending;
-    outcomes_[at_] = errno_text(err);
-  }
-  if (!heard_) return step::failed;
-  // Silence passes: a process stood still, or had no room for one more visitor.
-  at_ = 0;
-  heard_ = false;
-  until_ = clock::now() + k_between_rounds;
+step caller::give_up_place(const std::string& why) {
+  log::debug("PE {} does not reply as itself at {}: {}", them_, race_.addresses()[race_.which()].text(), why);
+  outcomes_[race_.which()] = why;
+  fd_ = {};
+  until_ = clock::now();
   return step::pending;
 }
 
-step caller::go_on() {
-  if (clock::now() > until_) return next_place("no reply");
-  if (!fd_) return step::pending;
-  if (!greeted_) {
-    int err = 0;
-    const int state = call_state(fd_.get(), err);
-    if (state == 0) return step::pending;
-    hello_ = make_hello(me_, them_, target_, ephemeral_.emplace());
-    if (state < 0) return next_place(errno_text(err));
-    if (!send_short(fd_.get(), &hello_, sizeof hello_)) return next_place(errno_text(errno));
-    greeted_ = true;
+// Pending, or failed: nobody listens at any of the addresses.
+step caller::connect() {
+  if (clock::now() < until_) return step::pending;
+  switch (race_.step()) {
+    case connect_race::state::running: return step::pending;
+    case connect_race::state::over:
+      // Silence passes: a process stood still, or had no room for one more visitor, or the network was away.
+      if (!heard_ && !race_.may_pass()) return step::failed;
+      race_.begin_round();
+      heard_ = false;
+      until_ = clock::now() + k_between_rounds;
+      return step::pending;
+    case connect_race::state::connected: break;
   }
+  fd_ = race_.take();
+  tune(fd_.get());
+  heard_ = true;
+  incoming_ = {};
+  until_ = clock::now() + k_place_patience;
+  hello_ = make_hello(me_, them_, target_, ephemeral_.emplace());
+  return send_short(fd_.get(), &hello_, sizeof hello_) ? step::pending : give_up_place(errno_text(errno));
+}
+
+step caller::go_on() {
+  if (!fd_) return connect();
+  if (clock::now() > until_) return give_up_place("no reply");
   const step got = incoming_.receive(fd_.get(), &reply_, sizeof reply_);
   if (got == step::pending) return got;
-  if (got == step::failed) return next_place("it hangs up");
+  if (got == step::failed) return give_up_place("it hangs up");
   if (!is_proven(key_, hello_, reply_) || !agree(key_, hello_, reply_, *ephemeral_, true, session_))
-    return next_place("another world or key");
+    return give_up_place("another world or key");
   ephemeral_.reset();
   const proof p = make_proof(key_, hello_, reply_);
-  return send_short(fd_.get(), &p, sizeof p) ? step::done : next_place(errno_text(errno));
+  return send_short(fd_.get(), &p, sizeof p) ? step::done : give_up_place(errno_text(errno));
 }
 
 unique_fd caller::take(seal& out, seal& in) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// How a connection is made: the caller tries the callee's addresses, again and again, until the NIC at one of them
-// proves to be the callee; the callee checks the caller's proof. Both go in steps that never wait. A stranger gets no
-// further than the first message that it cannot make.
+// How a connection is made: the caller tries the callee's addresses, beside each other and again and again, until the
+// NIC at one of them proves to be the callee; the callee checks the caller's proof. Both go in steps that never wait. A
+// stranger gets no further than the first message that it cannot make.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "base/connect_race.hpp"
 #include "base/run_clock.hpp"
 #include "proxy/tcp_proof.hpp"
 #include "proxy/tcp_socket.hpp"
@@ -31,7 +32,8 @@ bool send_short(int fd, const void* from, std::size_t bytes);
 
 class caller {
  public:
-  caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target, std::vector<place> places);
+  caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
+         std::vector<socket_address> places);
   // Failed: nobody listens at any of the addresses.
   step go_on();
   // After `done`.
@@ -40,17 +42,16 @@ class caller {
   std::string tried() const;
 
  private:
-  step next_place(const std::string& why);
+  step connect();
+  step give_up_place(const std::string& why);
   const tcp_key key_;
   const std::uint32_t me_, them_;
   const identity target_;
-  const std::vector<place> places_;
-  std::vector<std::string> outcomes_;  // as places_
-  std::size_t at_ = 0;
+  connect_race race_;
+  std::vector<std::string> outcomes_;  // of addresses that took a call; as the race's
   unique_fd fd_;
-  bool greeted_ = false;
-  bool heard_ = false;                      // one of this round's addresses was more than refused
-  clock::time_point until_{};               // of an address, or of the rest between rounds
+  bool heard_ = false;                      // one of this round's addresses took a call
+  clock::time_point until_{};               // of an address that has taken the call, or of the rest between rounds
   std::optional<ephemeral_key> ephemeral_;  // of this call
   session session_;
   hello hello_{};

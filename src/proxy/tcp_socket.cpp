@@ -4,10 +4,10 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -24,51 +24,8 @@ namespace {
 
 constexpr int k_backlog = 128;
 
-socklen_t to_native(const place& p, sockaddr_storage& out) {
-  out = {};
-  if (p.family == 4) {
-    auto* four = reinterpret_cast<sockaddr_in*>(&out);
-    four->sin_family = AF_INET;
-    four->sin_port = htons(p.port);
-    std::memcpy(&four->sin_addr, p.bytes, 4);
-    return sizeof *four;
-  }
-  auto* six = reinterpret_cast<sockaddr_in6*>(&out);
-  six->sin6_family = AF_INET6;
-  six->sin6_port = htons(p.port);
-  std::memcpy(&six->sin6_addr, p.bytes, 16);
-  return sizeof *six;
-}
-
-bool from_native(const sockaddr* a, place& out) {
-  out = {};
-  if (a == nullptr) return false;
-  if (a->sa_family == AF_INET) {
-    out.family = 4;
-    std::memcpy(out.bytes, &reinterpret_cast<const sockaddr_in*>(a)->sin_addr, 4);
-    out.port = ntohs(reinterpret_cast<const sockaddr_in*>(a)->sin_port);
-    return true;
-  }
-  if (a->sa_family != AF_INET6) return false;
-  const auto* six = reinterpret_cast<const sockaddr_in6*>(a);
-  // A link-local address means nothing without the interface, whose name the peer does not know.
-  if (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) return false;
-  out.family = 6;
-  std::memcpy(out.bytes, &six->sin6_addr, 16);
-  out.port = ntohs(six->sin6_port);
-  return true;
-}
-
-bool is_loopback(const place& p) {
-  return p.family == 4 ? p.bytes[0] == 127 : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(p.bytes));
-}
-
-bool is_any(const place& p) {
-  return std::all_of(p.bytes, p.bytes + 16, [](unsigned char b) { return b == 0; });
-}
-
 struct network {
-  place address, mask;
+  socket_address address, mask;
 };
 
 std::vector<network> own_networks() {
@@ -77,27 +34,23 @@ std::vector<network> own_networks() {
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
   std::vector<network> out;
   for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    network n;
-    if ((i->ifa_flags & IFF_UP) != 0 && from_native(i->ifa_addr, n.address) && from_native(i->ifa_netmask, n.mask))
+    const network n{socket_address::of(i->ifa_addr), socket_address::of(i->ifa_netmask)};
+    // A link-local address means nothing without the interface, whose name the peer does not know.
+    if ((i->ifa_flags & IFF_UP) != 0 && n.address.length != 0 && n.mask.length != 0 && !n.address.link_local())
       out.push_back(n);
   }
   return out;
 }
 
-bool shares(const network& n, const place& p) {
-  if (n.address.family != p.family) return false;
-  for (int i = 0; i < 16; ++i)
-    if ((n.address.bytes[i] & n.mask.bytes[i]) != (p.bytes[i] & n.mask.bytes[i])) return false;
+bool shares(const network& n, const socket_address& p) {
+  if (n.address.family() != p.family()) return false;
+  const auto one = n.address.host(), other = p.host(), mask = n.mask.host();
+  for (std::size_t i = 0; i < mask.size(); ++i)
+    if ((one[i] & mask[i]) != (other[i] & mask[i])) return false;
   return true;
 }
 
-void tune(int fd) {
-  const int on = 1;
-  // Frames leave in batches of this fabric's own making.
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-place parse(const std::string& text) {
+socket_address parse(const std::string& text) {
   const auto bad = [&] [[noreturn]] {
     fail(XIO_ERR_CONFIG,
          "XIO_NIC_TCP_ADDRESS='{}' is no numeric address of this machine; give one such as 10.0.0.1, 10.0.0.1:7001 or "
@@ -116,52 +69,38 @@ place parse(const std::string& text) {
     port = text.substr(text.find(':') + 1);
     if (port.empty()) bad();
   }
-  place p;
-  p.family = host.find(':') == std::string::npos ? 4 : 6;
-  if (inet_pton(p.family == 4 ? AF_INET : AF_INET6, host.c_str(), p.bytes) != 1) bad();
-  const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), p.port);
-  if (!port.empty() && (ec != std::errc() || end != port.data() + port.size() || p.port == 0)) bad();
-  return p;
+  const int family = host.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  unsigned char bytes[16];
+  std::uint16_t number = 0;
+  if (inet_pton(family, host.c_str(), bytes) != 1) bad();
+  const auto [end, ec] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (!port.empty() && (ec != std::errc() || end != port.data() + port.size() || number == 0)) bad();
+  return socket_address::of(family, bytes, number);
 }
 
-unique_fd bind_at(const place& p, int& err) {
-  sockaddr_storage native;
-  const socklen_t length = to_native(p, native);
-  unique_fd fd(socket(native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+unique_fd bind_at(const socket_address& at, int& err) {
+  unique_fd fd = stream_socket(at.family(), err);
   const int on = 1, off = 0;
-  if (fd) {
-    setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (p.family == 6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&native), length) == 0 && listen(fd.get(), k_backlog) == 0)
-      return fd;
-  }
+  if (!fd) return {};
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (at.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), k_backlog) == 0) return fd;
   err = errno;
   return {};
 }
 
-std::uint16_t port_of(int fd) {
-  sockaddr_storage native{};
-  socklen_t length = sizeof native;
-  place p;
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&native), &length) != 0 ||
-      !from_native(reinterpret_cast<const sockaddr*>(&native), p))
-    return 0;
-  return p.port;
-}
-
 }  // namespace
 
-std::string place::text() const {
-  char host[INET6_ADDRSTRLEN] = "?";
-  inet_ntop(family == 4 ? AF_INET : AF_INET6, bytes, host, sizeof host);
-  return family == 4 ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+void tune(int fd) {
+  const int on = 1;
+  // Frames leave in batches of this fabric's own making.
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 listener listen_at(const std::string& address) {
-  place any6, any4;
-  any6.family = 6;
-  any4.family = 4;
-  place given = address.empty() ? any6 : parse(address);
+  const auto any6 = socket_address::of(AF_INET6, &in6addr_any, 0);
+  const auto any4 = socket_address::of(AF_INET, &in6addr_any, 0);
+  socket_address given = address.empty() ? any6 : parse(address);
   int err = 0;
   listener out;
   out.fd = bind_at(given, err);
@@ -171,17 +110,17 @@ listener listen_at(const std::string& address) {
          "the software NIC cannot listen at {}: {}; set XIO_NIC_TCP_ADDRESS to an address of this machine and, if with "
          "a port, one that is free",
          given.text(), errno_text(err));
-  const std::uint16_t port = port_of(out.fd.get());
-  if (is_any(given)) {
+  const std::uint16_t port = bound_address(out.fd.get()).port();
+  if (given.any()) {
     for (const network& n : own_networks())
-      if (given.family == 6 || n.address.family == 4) out.places.push_back(n.address);
+      if (given.family() == AF_INET6 || n.address.family() == AF_INET) out.places.push_back(n.address);
   } else {
     out.places.push_back(given);
   }
   if (out.places.empty())
     fail(XIO_ERR_IO, "no network interface of this machine is up, not even loopback; the software NIC needs one");
-  for (place& p : out.places) p.port = port;
-  std::stable_partition(out.places.begin(), out.places.end(), [](const place& p) { return !is_loopback(p); });
+  for (auto& p : out.places) p.set_port(port);
+  std::stable_partition(out.places.begin(), out.places.end(), [](const auto& p) { return !p.loopback(); });
   return out;
 }
 
@@ -198,26 +137,6 @@ unique_fd accept_one(int listener, int& err) {
   }
 }
 
-unique_fd call(const place& where, int& err) {
-  sockaddr_storage native;
-  const socklen_t length = to_native(where, native);
-  unique_fd fd(socket(native.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (fd) {
-    tune(fd.get());
-    if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&native), length) == 0 || errno == EINPROGRESS) return fd;
-  }
-  err = errno;
-  return {};
-}
-
-int call_state(int fd, int& err) {
-  pollfd p{fd, POLLOUT, 0};
-  if (poll(&p, 1, 0) <= 0) return 0;
-  err = 0;
-  socklen_t length = sizeof err;
-  return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &length) == 0 && err == 0 ? 1 : -1;
-}
-
 std::pair<unique_fd, unique_fd> socket_pair() {
   int two[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, two) != 0)
@@ -226,13 +145,13 @@ std::pair<unique_fd, unique_fd> socket_pair() {
   return {unique_fd(two[0]), unique_fd(two[1])};
 }
 
-void sort_by_nearness(std::vector<place>& places) {
+void sort_by_nearness(std::vector<socket_address>& places) {
   const std::vector<network> own = own_networks();
-  const auto rank = [&](const place& p) {
-    if (is_loopback(p)) return 2;
+  const auto rank = [&](const socket_address& p) {
+    if (p.loopback()) return 2;
     return std::any_of(own.begin(), own.end(), [&](const network& n) { return shares(n, p); }) ? 0 : 1;
   };
-  std::stable_sort(places.begin(), places.end(), [&](const place& a, const place& b) { return rank(a) < rank(b); });
+  std::stable_sort(places.begin(), places.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace xio::proxy::tcp
