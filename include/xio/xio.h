@@ -213,10 +213,11 @@ XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Makes the id of one world. Local; one PE of that world calls it, of any rank, and every PE gives the id to xio_init.
  * From now on this process listens on every interface for the others, until its own xio_init with the id returns.
+ * XIO_TCP_INTERFACE chooses the addresses that the id holds.
  * Counts as a use of XIO: a child forked afterwards cannot use it.
  *
- * XIO_ERR_ARG: id is null. XIO_ERR_IO: no port or file descriptor is left. XIO_ERR_UNSUPPORTED: this build has no
- * libsodium. */
+ * XIO_ERR_ARG: id is null. XIO_ERR_CONFIG: an environment variable is wrong, or XIO_TCP_INTERFACE leaves no interface.
+ * XIO_ERR_IO: no port or file descriptor is left. XIO_ERR_UNSUPPORTED: this build has no libsodium. */
 XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
 
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A connection to one of several addresses, whichever replies first (RFC 8305, "Happy Eyeballs"). Attempts begin in the
+// A connection to that of several addresses which replies first (RFC 8305, "Happy Eyeballs"). Attempts begin in the
 // order of the addresses, the next one when the one before has failed or some time after it began, and those before go
 // on. So an address that swallows packets costs that time, and not the seconds until TCP gives up on it.
 //

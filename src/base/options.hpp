@@ -48,7 +48,17 @@ struct engine_options : virtual deadline_options {
 #include "base/options.def"
 };
 
-struct bootstrap_options : virtual deadline_options {
+// Of all that listens at TCP ports, and connects to them.
+struct network_options {
+  // Copied and never moved, as engine_options.
+  network_options() = default;
+  network_options(const network_options&) = default;
+  network_options& operator=(const network_options&) = default;
+#define XIO_NETWORK_OPTION XIO_FIELD
+#include "base/options.def"
+};
+
+struct bootstrap_options : virtual deadline_options, virtual network_options {
 #define XIO_BOOTSTRAP_OPTION XIO_FIELD
 #include "base/options.def"
 };
@@ -63,7 +73,7 @@ struct team_options {
 #include "base/options.def"
 };
 
-struct rdma_options : virtual engine_options {
+struct rdma_options : virtual engine_options, virtual network_options {
 #define XIO_RDMA_OPTION XIO_FIELD
 #include "base/options.def"
 };

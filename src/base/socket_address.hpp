@@ -15,7 +15,7 @@ struct socket_address {
 
   // Of the 4 or 16 bytes of an address in network order.
   static socket_address of(int family, const void* host, std::uint16_t port);
-  // Of what the kernel or the C library gave; length 0 for another family than the two.
+  // A copy of the kernel's or the C library's; length 0 for another family than the two.
   static socket_address of(const sockaddr* native);
 
   const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&bytes); }
@@ -33,7 +33,7 @@ struct socket_address {
   bool operator==(const socket_address& other) const;
 };
 
-// Where the socket is bound; length 0 if that cannot be told.
+// Where the socket is bound; length 0 if the kernel does not say.
 socket_address bound_address(int fd);
 
 }  // namespace xio

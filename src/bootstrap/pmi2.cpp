@@ -242,13 +242,13 @@ int need_socket_of_launcher() {
 constexpr const char* k_no_id = "none";
 
 // Rank 0 makes the id. Where it cannot, the others learn of it at once.
-xio_unique_id_t exchange_id(pmi2_client& launcher, int world) {
+xio_unique_id_t exchange_id(pmi2_client& launcher, int world, const network_options& o) {
   const std::string key = fmt::format("xio-world-{}", world);
   xio_unique_id_t id{};
   std::optional<error> failed;
   if (launcher.rank() == 0) {
     try {
-      id = make_unique_id();
+      id = make_unique_id(o);
     } catch (const error& e) {
       failed = e;
     }
@@ -275,7 +275,7 @@ std::unique_ptr<channel> connect_pmi2(const bootstrap_options& o) {
     if (s.client == nullptr)
       s.client = std::make_unique<pmi2_client>(need_socket_of_launcher(), variable("PMI_JOBID"), variable("PMI_RANK"),
                                                o.timeout_ms);
-    mine = {exchange_id(*s.client, s.worlds++), s.client->rank(), s.client->size()};
+    mine = {exchange_id(*s.client, s.worlds++, o), s.client->rank(), s.client->size()};
   }
   return connect_unique_id(o, mine);
 }

@@ -4,21 +4,23 @@
 #include "config.h"
 
 #ifdef HAVE_SODIUM
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sodium.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <fstream>
-#include <map>
 #include <mutex>
+#include <span>
 #include <string_view>
 
 #include "base/descriptors.hpp"
+#include "base/interfaces.hpp"
+#include "base/port_range.hpp"
 #include "base/process.hpp"
 #include "bootstrap/tcp.hpp"
 
@@ -26,11 +28,12 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr std::string_view k_magic = "XIO.UID1";  // the last character is the version
-constexpr std::size_t k_key_at = 8, k_place_at = 40, k_port_at = 56, k_families_at = 58;
-constexpr std::size_t k_addresses_at = 60, k_check_at = 120;
-constexpr std::size_t k_place_bytes = 16, k_check_bytes = 8;
-constexpr std::size_t k_four_most = 8;  // addresses of IPv4, so that there is room for one of IPv6
+constexpr std::string_view k_magic = "XIO.UID2";  // the last character is the version
+constexpr std::size_t k_key_at = 8, k_place_at = 40, k_port_at = 48, k_families_at = 50, k_counts_at = 51;
+constexpr std::size_t k_addresses_at = 52, k_check_at = 120;
+constexpr std::size_t k_place_bytes = 8, k_check_bytes = 8;
+constexpr std::size_t k_four_bytes = 4, k_six_bytes = 16;
+constexpr std::size_t k_count_most = 15;
 enum families : unsigned char { has_four = 1, has_six = 2 };
 static_assert(sizeof(xio_unique_id_t) == 128 && k_check_at + k_check_bytes == sizeof(xio_unique_id_t));
 
@@ -43,8 +46,10 @@ place this_place() {
   struct stat net {};
   if (stat("/proc/self/ns/net", &net) == 0) text += fmt::format(" {} {}", net.st_dev, net.st_ino);
   place out;
-  crypto_generichash(out.data(), out.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr,
-                     0);
+  std::array<unsigned char, crypto_generichash_BYTES> whole;
+  crypto_generichash(whole.data(), whole.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+                     nullptr, 0);
+  std::copy_n(whole.begin(), out.size(), out.begin());
   return out;
 }
 
@@ -61,6 +66,8 @@ unique_fd listen_everywhere(int family, std::uint16_t port) {
   const int on = 1;
   unique_fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd || (family == AF_INET6 && setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0)) return {};
+  // A port of a range may have been in use a moment ago.
+  if (port != 0) setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   const in6_addr any = in6addr_any;  // as many zeros as INADDR_ANY has
   const auto at = socket_address::of(family, &any, port);
   if (bind(fd.get(), at.get(), at.length) != 0 || listen(fd.get(), SOMAXCONN) != 0) return {};
@@ -68,65 +75,6 @@ unique_fd listen_everywhere(int family, std::uint16_t port) {
 }
 
 std::uint16_t port_of(const unique_fd& fd) { return bound_address(fd.get()).port(); }
-
-// Both families at one port, or the one that this machine has.
-std::vector<unique_fd> listen_for_id() {
-  constexpr int k_tries = 64;
-  int err = 0;
-  for (int i = 0; i < k_tries; ++i) {
-    unique_fd four = listen_everywhere(AF_INET, 0);
-    const int why_not_four = errno;
-    unique_fd six = listen_everywhere(AF_INET6, four ? port_of(four) : std::uint16_t{0});
-    err = errno;
-    if (four && !six && err == EADDRINUSE) continue;  // another process has that port of IPv6
-    std::vector<unique_fd> all;
-    if (four) all.push_back(std::move(four));
-    if (six) all.push_back(std::move(six));
-    if (!all.empty()) return all;
-    err = why_not_four;
-    if (err != EMFILE || !raise_descriptor_limit("a unique id needs two")) break;
-  }
-  fail(XIO_ERR_IO,
-       "xio_get_unique_id cannot listen for the other PEs on any interface: {}; free a port or a descriptor",
-       errno_text(err));
-}
-
-class address_writer {
- public:
-  explicit address_writer(xio_unique_id_t& id) : id_(id) {}
-  void add(const sockaddr* a) {
-    if (a->sa_family == AF_INET && fours_ < k_four_most) {
-      ++fours_;
-      put(4, &reinterpret_cast<const sockaddr_in*>(a)->sin_addr, 4);
-    } else if (a->sa_family == AF_INET6) {
-      const in6_addr& six = reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr;
-      if (!IN6_IS_ADDR_LINKLOCAL(&six)) put(6, &six, 16);  // it means nothing without an interface
-    }
-  }
-
- private:
-  void put(unsigned char family, const void* bytes, std::size_t n) {
-    if (at_ + 1 + n > k_check_at) return;
-    id_.bytes[at_] = family;
-    std::memcpy(id_.bytes + at_ + 1, bytes, n);
-    at_ += 1 + n;
-  }
-  xio_unique_id_t& id_;
-  std::size_t at_ = k_addresses_at, fours_ = 0;
-};
-
-// IPv4 first: the more likely way.
-void write_addresses(xio_unique_id_t& id) {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return;  // PEs of this machine need none
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
-  address_writer writer(id);
-  for (const int family : {AF_INET, AF_INET6})
-    for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next)
-      if (i->ifa_addr != nullptr && i->ifa_addr->sa_family == family && (i->ifa_flags & IFF_UP) != 0 &&
-          (i->ifa_flags & IFF_LOOPBACK) == 0)
-        writer.add(i->ifa_addr);
-}
 
 // The listening sockets of the ids that this process made and no world has taken yet.
 class open_ids {
@@ -139,11 +87,11 @@ class open_ids {
   }
   void keep(const xio_unique_id_t& id, std::vector<unique_fd> listeners) {
     const std::lock_guard hold(lock_);
-    all_[name_of(id)] = std::move(listeners);
+    all_.emplace_back(name_of(id), std::move(listeners));
   }
   std::vector<unique_fd> take(const xio_unique_id_t& id) {
     const std::lock_guard hold(lock_);
-    const auto at = all_.find(name_of(id));
+    const auto at = std::ranges::find(all_, name_of(id), [](const auto& i) { return i.first; });
     if (at == all_.end()) return {};
     auto listeners = std::move(at->second);
     all_.erase(at);
@@ -152,7 +100,7 @@ class open_ids {
 
  private:
   std::mutex lock_;
-  std::map<name, std::vector<unique_fd>> all_;
+  std::deque<std::pair<name, std::vector<unique_fd>>> all_;  // the oldest first
 };
 
 open_ids& ids() {
@@ -161,18 +109,114 @@ open_ids& ids() {
   return *one;
 }
 
+struct both_families {
+  unique_fd four, six;
+  explicit operator bool() const { return four || six; }
+};
+
+// Both families at one port, or the one that this machine has. None with the reason in errno.
+both_families listen_at_port(std::uint16_t port) {
+  both_families b;
+  b.four = listen_everywhere(AF_INET, port);
+  const int why_not_four = errno;
+  if (!b.four && port != 0 && why_not_four == EADDRINUSE) return {};
+  b.six = listen_everywhere(AF_INET6, b.four ? port_of(b.four) : port);
+  if (b.six || b.four) {
+    if (b.six || errno != EADDRINUSE) return b;
+    b = {};  // another process has that port of IPv6
+    errno = EADDRINUSE;
+  } else {
+    errno = why_not_four;
+  }
+  return b;
+}
+
+std::vector<unique_fd> listen_for_id(const network_options& o) {
+  const auto ports = port_range::parse(o.tcp_ports);
+  both_families b;
+  int err = 0;
+  constexpr int k_tries = 64;  // at ports that the system chooses for IPv4
+  for (int i = 0; i < k_tries; ++i) {
+    b = ports.first_free(listen_at_port);
+    err = errno;
+    if (b) break;
+    if (err == EADDRINUSE && !ports.any()) break;
+    if (err != EADDRINUSE && (err != EMFILE || !raise_descriptor_limit("a unique id needs two"))) break;
+  }
+  if (!b && err == EADDRINUSE && !ports.any())
+    fail(XIO_ERR_IO,
+         "xio_get_unique_id cannot listen for the other PEs: no port of XIO_TCP_PORTS={} is free; give more ports, one "
+         "for each id that waits for its world",
+         o.tcp_ports);
+  if (!b)
+    fail(XIO_ERR_IO,
+         "xio_get_unique_id cannot listen for the other PEs on any interface: {}; free a port or a descriptor",
+         errno_text(err));
+  std::vector<unique_fd> all;
+  if (b.four) all.push_back(std::move(b.four));
+  if (b.six) all.push_back(std::move(b.six));
+  return all;
+}
+
+// As many as there is room for, the likeliest first, and one of IPv6 if there is any.
+void write_addresses(const std::vector<interface_address>& likeliest_first, xio_unique_id_t& id) {
+  std::vector<std::span<const unsigned char>> fours, sixes;
+  const auto is_six = [](const interface_address& i) { return i.address.family() == AF_INET6; };
+  std::size_t room = k_check_at - k_addresses_at;
+  std::size_t kept = std::ranges::any_of(likeliest_first, is_six) ? k_six_bytes : 0;
+  for (const auto& i : likeliest_first) {
+    auto& of_family = is_six(i) ? sixes : fours;
+    const auto bytes = i.address.host();
+    if (is_six(i)) kept = 0;
+    if (bytes.size() + kept > room || of_family.size() == k_count_most) continue;
+    room -= bytes.size();
+    of_family.push_back(bytes);
+  }
+  id.bytes[k_counts_at] = static_cast<unsigned char>(fours.size() | sixes.size() << 4);
+  unsigned char* to = id.bytes + k_addresses_at;
+  for (const auto* all : {&fours, &sixes})
+    for (const auto& bytes : *all) to = std::ranges::copy(bytes, to).out;
+}
+
+// PEs of this machine need none, so loopback is given to others only where XIO_TCP_INTERFACE names it.
+std::vector<interface_address> addresses_for_others(const network_options& o) {
+  auto all = interface_choice(o.tcp_interface).of(own_addresses());
+  if (o.tcp_interface.empty() || o.tcp_interface[0] == '^')
+    std::erase_if(all, [](const auto& i) { return i.address.loopback(); });
+  return all;
+}
+
+constexpr const char* k_whole_id = "pass all 128 bytes of what xio_get_unique_id gave";
+
 void refuse_what_is_no_id(const xio_unique_id_t& id) {
-  constexpr const char* k_cure = "pass all 128 bytes of what xio_get_unique_id gave";
   const std::size_t name_bytes = k_magic.size() - 1;
   if (std::memcmp(id.bytes, k_magic.data(), name_bytes) != 0)
-    fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id holds no unique id; {}", k_cure);
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id holds no unique id; {}", k_whole_id);
   if (id.bytes[name_bytes] != static_cast<unsigned char>(k_magic.back()))
     fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id is of another version of XIO; run the same XIO on every PE");
   if (const auto check = check_of(id); std::memcmp(id.bytes + k_check_at, check.data(), check.size()) != 0)
-    fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id was changed on its way; {}", k_cure);
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id was changed on its way; {}", k_whole_id);
 }
 
-std::vector<socket_address> addresses_in(const xio_unique_id_t& id) {
+// Of the list in the id, without those that are this machine's own: they lead to itself and not to the maker.
+std::vector<socket_address> listed_in(const xio_unique_id_t& id, std::uint16_t port) {
+  const std::size_t fours = id.bytes[k_counts_at] & 15, sixes = id.bytes[k_counts_at] >> 4;
+  if (fours * k_four_bytes + sixes * k_six_bytes > k_check_at - k_addresses_at)
+    fail(XIO_ERR_CONFIG, "xio_init_attr_t.unique_id names more addresses than it has room for; {}", k_whole_id);
+  std::vector<socket_address> all;
+  const unsigned char* at = id.bytes + k_addresses_at;
+  for (std::size_t i = 0; i < fours; ++i, at += k_four_bytes)
+    if ((id.bytes[k_families_at] & has_four) != 0) all.push_back(socket_address::of(AF_INET, at, port));
+  for (std::size_t i = 0; i < sixes; ++i, at += k_six_bytes)
+    if ((id.bytes[k_families_at] & has_six) != 0) all.push_back(socket_address::of(AF_INET6, at, port));
+  const auto own = own_addresses();
+  std::erase_if(all, [&](const socket_address& a) {
+    return std::ranges::any_of(own, [&](const auto& o) { return std::ranges::equal(o.address.host(), a.host()); });
+  });
+  return all;
+}
+
+std::vector<socket_address> addresses_in(const xio_unique_id_t& id, const network_options& o) {
   const auto port = static_cast<std::uint16_t>(id.bytes[k_port_at] | id.bytes[k_port_at + 1] << 8);
   const auto here = this_place();
   if (std::memcmp(id.bytes + k_place_at, here.data(), here.size()) == 0) {
@@ -180,18 +224,12 @@ std::vector<socket_address> addresses_in(const xio_unique_id_t& id) {
     if ((id.bytes[k_families_at] & has_four) != 0) return {socket_address::of(AF_INET, &four, port)};
     return {socket_address::of(AF_INET6, &in6addr_loopback, port)};
   }
-  std::vector<socket_address> all;
-  for (std::size_t at = k_addresses_at; at < k_check_at && id.bytes[at] != 0;) {
-    const bool four = id.bytes[at] == 4;
-    const std::size_t n = four ? 4 : 16;
-    if ((id.bytes[k_families_at] & (four ? has_four : has_six)) != 0)
-      all.push_back(socket_address::of(four ? AF_INET : AF_INET6, id.bytes + at + 1, port));
-    at += 1 + n;
-  }
+  auto all = listed_in(id, port);
   if (all.empty())
     fail(XIO_ERR_NO_ROUTE,
-         "the unique id names no address but the loopback of the machine that made it; make it where an interface is "
-         "up");
+         "the unique id names no address but those that this machine has itself, and was made on another one or in "
+         "another network namespace; make it where an interface is up, or name one by XIO_TCP_INTERFACE there");
+  sort_by_nearness(all, interface_choice(o.tcp_interface).of(own_addresses()));
   return all;
 }
 
@@ -211,7 +249,7 @@ tcp_settings settings_of(const bootstrap_options& o, const place_by_id& mine) {
   derive_key(mine.id, s.key);
   s.listeners = ids().take(mine.id);  // only once: a second PE of this process joins as any other does
   s.is_root = !s.listeners.empty();
-  s.addresses = addresses_in(mine.id);
+  s.addresses = addresses_in(mine.id, o);
   return s;
 }
 
@@ -231,9 +269,10 @@ void need_sodium() {
 
 }  // namespace
 
-xio_unique_id_t make_unique_id() {
+xio_unique_id_t make_unique_id(const network_options& o) {
   need_sodium();
-  auto listeners = listen_for_id();
+  const auto addresses = addresses_for_others(o);
+  auto listeners = listen_for_id(o);
   xio_unique_id_t id{};
   std::memcpy(id.bytes, k_magic.data(), k_magic.size());
   randombytes_buf(id.bytes + k_key_at, secret::k_bytes);
@@ -248,7 +287,7 @@ xio_unique_id_t make_unique_id() {
     getsockopt(fd.get(), SOL_SOCKET, SO_DOMAIN, &family, &length);
     id.bytes[k_families_at] |= family == AF_INET ? has_four : has_six;
   }
-  write_addresses(id);
+  write_addresses(addresses, id);
   const auto check = check_of(id);
   std::memcpy(id.bytes + k_check_at, check.data(), check.size());
   process::claim();  // a child's copies of the sockets would keep the others waiting
@@ -278,7 +317,7 @@ namespace {
        "again, or start with mpirun");
 }
 }  // namespace
-xio_unique_id_t make_unique_id() { refuse_without_sodium(); }
+xio_unique_id_t make_unique_id(const network_options&) { refuse_without_sodium(); }
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options&, const place_by_id&) { refuse_without_sodium(); }
 }  // namespace xio::bootstrap
 #endif

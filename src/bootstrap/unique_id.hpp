@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Worlds by unique id: the process that makes the id listens from then on, and the id holds its addresses and the key.
 //
-//   magic (8) | key (32) | place (16) | port (2, little-endian) | families (1) | 0 (1) | addresses (60) | check (8)
+//   magic (8) | key (32) | place (8) | port (2, little-endian) | families (1) | counts (1) | addresses (68) | check (8)
 //
-// `place` says machine and network namespace, so that PEs beside the maker use the loopback interface. An address is
-// its family, 4 or 6, and its 4 or 16 bytes; 0 ends the list. `check` is a hash of all before it: it finds an id that
-// was cut or damaged on its way.
+// `place` says machine and network namespace, so that PEs beside the maker use the loopback interface. `families` are
+// those that the maker listens with. `counts` are those of the addresses, of IPv4 in the lower four bits and of IPv6 in
+// the upper ones; the addresses of IPv4 come first, and of each family the likeliest way first. `check` is a hash of
+// all before it: it finds an id that was cut or damaged on its way.
 #pragma once
 #include <memory>
 
@@ -14,8 +15,9 @@
 
 namespace xio::bootstrap {
 
-// Throws XIO_ERR_IO without a socket to listen at, XIO_ERR_UNSUPPORTED in a build without libsodium.
-xio_unique_id_t make_unique_id();
+// Throws XIO_ERR_IO without a socket to listen at, XIO_ERR_CONFIG for an option that is wrong, XIO_ERR_UNSUPPORTED in a
+// build without libsodium.
+xio_unique_id_t make_unique_id(const network_options& o);
 
 // The place that a program gives this PE, instead of a launcher.
 struct place_by_id {

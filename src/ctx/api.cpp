@@ -144,7 +144,7 @@ void xio_version(int* major, int* minor, int* patch) {
 xio_status_t xio_get_unique_id(xio_unique_id_t* id) {
   return entry(__func__, [&, function = __func__] {
     not_null(id, function, "id");
-    *id = xio::bootstrap::make_unique_id();
+    *id = xio::bootstrap::make_unique_id(xio::options::from_environment());
   });
 }
 

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
+#include "base/interfaces.hpp"
 #include "base/log.hpp"
 
 namespace xio::proxy {
@@ -23,25 +25,24 @@ constexpr std::chrono::seconds k_visit{5};
 // The listener's news are a system call away.
 constexpr std::uint32_t k_accept_every = 256;
 
-constexpr std::size_t k_places = 12;
-struct address_place {
-  std::uint8_t family;
-  unsigned char bytes[16];
-};
-struct address_body {
+// A device address: this head, then each address that the NIC can be called at, its family (4 or 6) and its bytes.
+struct address_head {
   unsigned char magic[8];
   std::uint32_t pe;
   std::uint16_t port;
   std::uint16_t places;
   unsigned char id[tcp::k_identity_bytes];
-  address_place at[k_places];
 };
-static_assert(sizeof(address_body) <= k_device_address_most);
-constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '3'};
+constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'C', 'A', 'R', 'D', '4'};
 
-// Of one with so many places.
-constexpr std::size_t address_bytes(std::size_t places) {
-  return offsetof(address_body, at) + places * sizeof(address_place);
+// Takes the first one off `rest`; none if it is cut or of no family.
+socket_address take_place(std::span<const std::byte>& rest, std::uint16_t port) {
+  const int number = rest.empty() ? 0 : static_cast<int>(rest[0]);
+  const std::size_t bytes = number == 4 ? 4 : 16;
+  if ((number != 4 && number != 6) || rest.size() < 1 + bytes) return {};
+  const auto at = socket_address::of(number == 4 ? AF_INET : AF_INET6, rest.data() + 1, port);
+  rest = rest.subspan(1 + bytes);
+  return at;
 }
 
 }  // namespace
@@ -66,19 +67,21 @@ key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
 // --- Device addresses --------------------------------------------------------------------------------
 
 device_address tcp_fabric::get_address() {
-  address_body b{};
-  std::memcpy(b.magic, k_magic, sizeof k_magic);
-  b.pe = static_cast<std::uint32_t>(settings_.pe);
-  b.port = listener_.places[0].port();
-  std::memcpy(b.id, id_.data(), id_.size());
-  // Loopback comes last, and is left out first.
+  address_head h{};
+  std::memcpy(h.magic, k_magic, sizeof k_magic);
+  h.pe = static_cast<std::uint32_t>(settings_.pe);
+  h.port = listener_.places[0].port();
+  std::memcpy(h.id, id_.data(), id_.size());
+  device_address out(sizeof h);
+  // The likeliest come first, and loopback last: what there is no room for is left out.
   for (const socket_address& p : listener_.places) {
-    if (b.places == k_places) break;
-    b.at[b.places].family = p.family() == AF_INET ? 4 : 6;
-    std::ranges::copy(p.host(), b.at[b.places++].bytes);
+    const auto bytes = std::as_bytes(p.host());
+    if (out.size() + 1 + bytes.size() > k_device_address_most) continue;
+    out.push_back(static_cast<std::byte>(p.family() == AF_INET ? 4 : 6));
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    ++h.places;
   }
-  device_address out(address_bytes(b.places));
-  std::memcpy(out.data(), &b, out.size());
+  std::memcpy(out.data(), &h, sizeof h);
   return out;
 }
 
@@ -89,20 +92,21 @@ void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
   if (all.size() != static_cast<std::size_t>(settings_.pes)) bad(all.size(), "an address too few or too many");
   std::vector<peer> peers(all.size());
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    address_body b{};
+    address_head h{};
     if (all[pe].empty()) bad(pe, "no address");
-    std::memcpy(&b, all[pe].data(), std::min(sizeof b, all[pe].size()));
-    if (std::memcmp(b.magic, k_magic, sizeof k_magic - 1) != 0)
+    std::memcpy(&h, all[pe].data(), std::min(sizeof h, all[pe].size()));
+    if (std::memcmp(h.magic, k_magic, sizeof k_magic - 1) != 0)
       bad(pe, "something that is no address of the TCP carrier");
-    if (std::memcmp(b.magic, k_magic, sizeof k_magic) != 0) bad(pe, "an address of another version of the TCP carrier");
-    if (b.pe != pe) bad(pe, "another PE's address");
-    if (b.port == 0 || b.places == 0 || b.places > k_places || all[pe].size() != address_bytes(b.places))
-      bad(pe, "no address");
-    std::memcpy(peers[pe].id.data(), b.id, sizeof b.id);
-    for (std::size_t i = 0; i < b.places; ++i) {
-      if (b.at[i].family != 4 && b.at[i].family != 6) bad(pe, "an address of no family");
-      peers[pe].places.push_back(socket_address::of(b.at[i].family == 4 ? AF_INET : AF_INET6, b.at[i].bytes, b.port));
+    if (std::memcmp(h.magic, k_magic, sizeof k_magic) != 0) bad(pe, "an address of another version of the TCP carrier");
+    if (h.pe != pe) bad(pe, "another PE's address");
+    if (h.port == 0 || h.places == 0 || all[pe].size() < sizeof h) bad(pe, "no address");
+    std::memcpy(peers[pe].id.data(), h.id, sizeof h.id);
+    auto rest = std::span<const std::byte>(all[pe]).subspan(sizeof h);
+    for (std::size_t i = 0; i < h.places; ++i) {
+      peers[pe].places.push_back(take_place(rest, h.port));
+      if (peers[pe].places.back().length == 0) bad(pe, "an address that is cut or of no family");
     }
+    if (!rest.empty()) bad(pe, "no address");
   }
   peers_ = std::move(peers);
 }
@@ -135,7 +139,7 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
   if (settings_.pe < pe) {
     const peer& p = peers_[static_cast<std::size_t>(pe)];
     std::vector<socket_address> places = p.places;
-    tcp::sort_by_nearness(places);
+    sort_by_nearness(places, interface_choice(settings_.network.tcp_interface).of(own_addresses()));
     way->call(std::make_unique<tcp::caller>(settings_.key_with(pe), static_cast<std::uint32_t>(settings_.pe),
                                             static_cast<std::uint32_t>(pe), p.id, std::move(places)));
   }

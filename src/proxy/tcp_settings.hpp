@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 
+#include "base/options.hpp"
 #include "proxy/keys.hpp"
 
 namespace xio::proxy {
@@ -29,7 +30,8 @@ using tcp_key_source = std::function<tcp_key(int pe)>;
 struct tcp_settings {
   int pe = 0, pes = 1;
   tcp_key_source key_with;
-  std::string address;  // "host" or "host:port", numeric; empty: every interface
+  std::string address;      // "host" or "host:port", numeric; empty: every interface
+  network_options network;  // interfaces whose addresses are given to peers, ports
   std::uint64_t max_message = std::uint64_t{1} << 30;
   std::uint32_t seed = 1;  // of memory keys
   // Without progress for this long what is under way is sent again, `retries` times. 0 waits for ever.

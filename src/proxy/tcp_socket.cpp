@@ -2,8 +2,6 @@
 #include "proxy/tcp_socket.hpp"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -12,43 +10,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <memory>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
+#include "base/interfaces.hpp"
+#include "base/port_range.hpp"
 
 namespace xio::proxy::tcp {
 
 namespace {
 
 constexpr int k_backlog = 128;
-
-struct network {
-  socket_address address, mask;
-};
-
-std::vector<network> own_networks() {
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owned(list, freeifaddrs);
-  std::vector<network> out;
-  for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-    const network n{socket_address::of(i->ifa_addr), socket_address::of(i->ifa_netmask)};
-    // A link-local address means nothing without the interface, whose name the peer does not know.
-    if ((i->ifa_flags & IFF_UP) != 0 && n.address.length != 0 && n.mask.length != 0 && !n.address.link_local())
-      out.push_back(n);
-  }
-  return out;
-}
-
-bool shares(const network& n, const socket_address& p) {
-  if (n.address.family() != p.family()) return false;
-  const auto one = n.address.host(), other = p.host(), mask = n.mask.host();
-  for (std::size_t i = 0; i < mask.size(); ++i)
-    if ((one[i] & mask[i]) != (other[i] & mask[i])) return false;
-  return true;
-}
 
 socket_address parse(const std::string& text) {
   const auto bad = [&] [[noreturn]] {
@@ -97,30 +69,48 @@ void tune(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-listener listen_at(const std::string& address) {
-  const auto any6 = socket_address::of(AF_INET6, &in6addr_any, 0);
-  const auto any4 = socket_address::of(AF_INET, &in6addr_any, 0);
-  socket_address given = address.empty() ? any6 : parse(address);
+listener listen_at(const std::string& address, const network_options& o) {
+  const interface_choice choice(o.tcp_interface);
+  const auto ports = port_range::parse(o.tcp_ports);
+  socket_address given = address.empty() ? socket_address::of(AF_INET6, &in6addr_any, 0) : parse(address);
+  const bool chooses_port = given.port() == 0 && !ports.any();
   int err = 0;
+  const auto bind_given = [&] {
+    if (!chooses_port) return bind_at(given, err);
+    return ports.first_free([&](std::uint16_t port) {
+      given.set_port(port);
+      unique_fd fd = bind_at(given, err);
+      errno = err;
+      return fd;
+    });
+  };
   listener out;
-  out.fd = bind_at(given, err);
-  if (!out.fd && address.empty()) out.fd = bind_at(given = any4, err);
+  out.fd = bind_given();
+  if (!out.fd && address.empty()) {
+    given = socket_address::of(AF_INET, &in6addr_any, 0);
+    out.fd = bind_given();
+  }
+  if (!out.fd && chooses_port && err == EADDRINUSE)
+    fail(XIO_ERR_IO,
+         "the software NIC cannot listen: no port of XIO_TCP_PORTS={} is free; give more ports, one for each NIC of "
+         "each "
+         "PE of this machine",
+         o.tcp_ports);
   if (!out.fd)
     fail(XIO_ERR_IO,
          "the software NIC cannot listen at {}: {}; set XIO_NIC_TCP_ADDRESS to an address of this machine and, if with "
          "a port, one that is free",
          given.text(), errno_text(err));
-  const std::uint16_t port = bound_address(out.fd.get()).port();
   if (given.any()) {
-    for (const network& n : own_networks())
-      if (given.family() == AF_INET6 || n.address.family() == AF_INET) out.places.push_back(n.address);
+    for (const auto& own : choice.of(own_addresses()))
+      if (given.family() == AF_INET6 || own.address.family() == AF_INET) out.places.push_back(own.address);
   } else {
     out.places.push_back(given);
   }
   if (out.places.empty())
     fail(XIO_ERR_IO, "no network interface of this machine is up, not even loopback; the software NIC needs one");
+  const std::uint16_t port = bound_address(out.fd.get()).port();
   for (auto& p : out.places) p.set_port(port);
-  std::stable_partition(out.places.begin(), out.places.end(), [](const auto& p) { return !p.loopback(); });
   return out;
 }
 
@@ -143,15 +133,6 @@ std::pair<unique_fd, unique_fd> socket_pair() {
     fail(XIO_ERR_IO, "the software NIC has no socket pair for queue pairs to its own PE: {}; raise ulimit -n",
          errno_text(errno));
   return {unique_fd(two[0]), unique_fd(two[1])};
-}
-
-void sort_by_nearness(std::vector<socket_address>& places) {
-  const std::vector<network> own = own_networks();
-  const auto rank = [&](const socket_address& p) {
-    if (p.loopback()) return 2;
-    return std::any_of(own.begin(), own.end(), [&](const network& n) { return shares(n, p); }) ? 0 : 1;
-  };
-  std::stable_sort(places.begin(), places.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
 }
 
 }  // namespace xio::proxy::tcp

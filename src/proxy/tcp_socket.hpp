@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/options.hpp"
 #include "base/socket_address.hpp"
 #include "base/unique_fd.hpp"
 
@@ -15,8 +16,9 @@ struct listener {
   std::vector<socket_address> places;  // how it can be called, the likeliest first
 };
 
-// At `address` (numeric, with or without port; empty: every interface). Throws with the reason.
-listener listen_at(const std::string& address);
+// At `address` (numeric, with or without port; empty: every interface) and a port of `o` if it has none. Throws with
+// the reason.
+listener listen_at(const std::string& address, const network_options& o = {});
 
 // None at the end of what waits, or with errno in `err`, which no_descriptor() knows if it is for want of one.
 unique_fd accept_one(int listener, int& err);
@@ -24,8 +26,5 @@ unique_fd accept_one(int listener, int& err);
 void tune(int fd);
 // Two ends of one stream within this process. Throws with the reason.
 std::pair<unique_fd, unique_fd> socket_pair();
-
-// Those that share a network with this machine come first, loopback last.
-void sort_by_nearness(std::vector<socket_address>& places);
 
 }  // namespace xio::proxy::tcp

@@ -2,9 +2,12 @@
 // Worlds by unique id: PEs that have the 128 bytes find each other; one that comes twice, too late or with other
 // numbers gets the reason in time, and so do the others.
 #include <signal.h>
+#include <sodium.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -98,7 +101,7 @@ TEST(unique_id, makes_worlds_of_the_c_interface_beside_other_words_of_the_enviro
 TEST(unique_id, is_another_each_time) {
   const auto a = fresh_id(), b = fresh_id();
   EXPECT_NE(std::memcmp(a.bytes + 8, b.bytes + 8, 32), 0) << "the key";
-  EXPECT_NE(std::memcmp(a.bytes + 56, b.bytes + 56, 2), 0) << "the port";
+  EXPECT_NE(std::memcmp(a.bytes + 48, b.bytes + 48, 2), 0) << "the port";
 }
 
 void expect_gone(const outcome& o) {
@@ -188,7 +191,7 @@ class maker {
     EXPECT_EQ(pipe(ends), 0);
     child_ = fork();
     if (child_ == 0) {
-      const auto id = xio::bootstrap::make_unique_id();
+      const auto id = xio::bootstrap::make_unique_id({});
       (void)!write(ends[1], &id, sizeof id);
       for (;;) pause();
     }
@@ -239,6 +242,75 @@ TEST(unique_id, that_was_changed_is_refused) {
   refused(7, "another version of XIO");
   for (std::size_t at = 8; at < 128; ++at) refused(at, "was changed on its way");
   EXPECT_EQ(join(good, 0, 1)->size(), 1);
+}
+
+// --- Addresses and ports -----------------------------------------------------------------------------
+
+constexpr std::size_t k_place_at = 40, k_port_at = 48, k_counts_at = 51, k_addresses_at = 52, k_check_at = 120;
+
+int port_of(const xio_unique_id_t& id) { return id.bytes[k_port_at] | id.bytes[k_port_at + 1] << 8; }
+
+xio_unique_id_t id_by(const char* interfaces, const std::string& ports = "") {
+  xio::network_options o;
+  o.tcp_interface = interfaces;
+  o.tcp_ports = ports;
+  return xio::bootstrap::make_unique_id(o);
+}
+
+// As if another machine had made it, which has these addresses of IPv4.
+xio_unique_id_t from_elsewhere(xio_unique_id_t id, const std::vector<std::array<unsigned char, 4>>& addresses,
+                               unsigned char counts) {
+  id.bytes[k_place_at] ^= 1;
+  id.bytes[k_counts_at] = counts;
+  for (std::size_t i = 0; i < addresses.size(); ++i)
+    std::copy(addresses[i].begin(), addresses[i].end(), id.bytes + k_addresses_at + 4 * i);
+  unsigned char check[32];
+  crypto_generichash(check, sizeof check, id.bytes, k_check_at, nullptr, 0);
+  std::copy_n(check, 8, id.bytes + k_check_at);
+  return id;
+}
+
+TEST(unique_id, names_the_addresses_of_chosen_interfaces_alone) {
+  const auto id = id_by("127.0.0.1");
+  EXPECT_EQ(id.bytes[k_counts_at], 1);
+  EXPECT_EQ(std::memcmp(id.bytes + k_addresses_at, "\x7f\0\0\1", 5), 0);
+  const auto o = outcome_of([] { id_by("no-interface"); });
+  EXPECT_EQ(o.status, XIO_ERR_CONFIG);
+  EXPECT_NE(o.sentence.find("XIO_TCP_INTERFACE='no-interface' leaves no interface"), std::string::npos) << o.sentence;
+}
+
+TEST(unique_id, of_another_machine_is_joined_by_its_addresses_but_not_by_those_of_this_one) {
+  const auto id = fresh_id();
+  const auto listed = from_elsewhere(id, {{127, 0, 0, 1}, {127, 0, 0, 2}}, 2);
+  const auto all = in_threads(2, [&](int rank) { check_allgather(*join(rank == 0 ? id : listed, rank, 2), 9, 1); });
+  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  const auto own = outcome_of([&] { join(from_elsewhere(fresh_id(), {{127, 0, 0, 1}}, 1), 1, 2); });
+  EXPECT_EQ(own.status, XIO_ERR_NO_ROUTE) << own.sentence;
+  const auto gone = outcome_of([&] { join(listed, 1, 2); });
+  expect_gone(gone);
+}
+
+TEST(unique_id, with_more_addresses_than_it_has_room_for_is_refused) {
+  for (const unsigned char counts : {0xff, 0x50, 0x1e, 0x4f}) {
+    const auto o = outcome_of([&] { join(from_elsewhere(fresh_id(), {}, counts), 1, 2); });
+    EXPECT_EQ(o.status, XIO_ERR_CONFIG) << int{counts};
+    EXPECT_NE(o.sentence.find("more addresses than it has room for"), std::string::npos) << o.sentence;
+  }
+}
+
+TEST(unique_id, listens_at_the_ports_that_are_allowed) {
+  const int first = free_port();
+  const auto ports = std::to_string(first) + "-" + std::to_string(std::min(first + 1, 65535));
+  std::vector<xio_unique_id_t> made;
+  for (int i = 0; i < 1; ++i) {
+    made.push_back(id_by("", ports));
+    EXPECT_GE(port_of(made.back()), first);
+    EXPECT_LE(port_of(made.back()), first + 1);
+  }
+  for (const auto& o : in_threads(2, [&](int rank) { join(made[0], rank, 2); }))
+    EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  const auto wrong = outcome_of([] { id_by("", "7000-"); });
+  EXPECT_EQ(wrong.status, XIO_ERR_CONFIG);
 }
 
 TEST(unique_id, and_its_numbers_are_checked_in_the_attributes) {

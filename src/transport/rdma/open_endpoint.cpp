@@ -73,6 +73,7 @@ proxy::tcp_settings tcp_settings_of(const setup& s, const proxy::tcp_key_source&
   t.pes = s.channel->size();
   t.key_with = key_with;
   t.address = s.opts->nic_tcp_address;
+  t.network = *s.opts;
   t.max_message = k_model_message;
   t.ack_timeout = std::chrono::milliseconds(s.opts->nic_tcp_ack_ms);
   t.retries = static_cast<unsigned>(s.opts->rdma_retry);
