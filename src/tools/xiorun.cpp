@@ -191,7 +191,7 @@ job_settings parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   xio::tools::open_standard_streams();
-  if (argc == 2 && std::strcmp(argv[1], "--node") == 0) return xio::run::run_node(argv[0]);
+  if ((argc == 2 || argc == 3) && std::strcmp(argv[1], "--node") == 0) return xio::run::run_node(argv[0], argv[2]);
   auto settings = parse(argc, argv);
   settings.key = fresh_key();
   if (!settings.hosts.empty()) return xio::run::run_job(settings, argv[0]);

@@ -8,7 +8,10 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+
+#include "base/port_range.hpp"
 
 namespace xio::run {
 
@@ -44,6 +47,34 @@ unique_fd bound(int family, const address& at, socklen_t length) {
   return fd;
 }
 
+// At the first port of XIO_TCP_PORTS that is free, or at any; `at` gets it.
+unique_fd bound_within(const port_range& ports, int family, address& at, socklen_t& length) {
+  const auto bind_at = [&](std::uint16_t port) {
+    (family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port) = htons(port);
+    if (port == 0) return bound(family, at, length);
+    // Another run of this user's, which shares its port by the option too, shall not share this one.
+    const int on = 1;
+    unique_fd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd &&
+        (bind(fd.get(), &at.any, length) != 0 || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0))
+      fd.reset();
+    return fd;
+  };
+  unique_fd fd = ports.first_free(bind_at);
+  if (fd && getsockname(fd.get(), &at.any, &length) != 0) fd.reset();
+  return fd;
+}
+
+// Empty: it is right.
+std::string read_ports(port_range& out) {
+  const char* text = std::getenv("XIO_TCP_PORTS");
+  const auto ports = port_range::read(text != nullptr ? text : "");
+  if (!ports)
+    return std::string("XIO_TCP_PORTS='") + text + "' is no range of ports; give first-last such as 7000-7099";
+  out = *ports;
+  return "";
+}
+
 // An interface that is down lets a socket be bound, and drops what is sent.
 bool reachable(int family, const address& at, socklen_t length) {
   const unique_fd listener = bound(family, at, length);
@@ -76,33 +107,44 @@ std::string interface_that_is_down() {
 
 kept_port reserve_anywhere() {
   kept_port kept;
+  port_range ports;
+  kept.why = read_ports(ports);
+  if (!kept.why.empty()) return kept;
   for (const int family : {AF_INET6, AF_INET}) {
     address at{};
     at.any.sa_family = static_cast<sa_family_t>(family);
     socklen_t length = family == AF_INET6 ? sizeof at.v6 : sizeof at.v4;
-    kept.reservation = bound(family, at, length);
-    if (!kept.reservation || getsockname(kept.reservation.get(), &at.any, &length) != 0) continue;
+    kept.reservation = bound_within(ports, family, at, length);
+    if (!kept.reservation) continue;
     kept.port = ntohs(family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
     return kept;
   }
-  kept.why = std::string("no port is left for PE 0: ") + std::strerror(errno);
+  kept.why =
+      std::string("no port ") + (ports.any() ? "" : "of XIO_TCP_PORTS ") + "is left for PE 0: " + std::strerror(errno);
   return kept;
 }
 
 rendezvous find_rendezvous() {
   rendezvous place;
+  port_range ports;
+  place.why = read_ports(ports);
+  if (!place.why.empty()) return place;
   int err = 0;
   for (const int family : {AF_INET, AF_INET6}) {
     address at;
     socklen_t length = loopback(family, at);
-    unique_fd fd = bound(family, at, length);
-    if (fd && getsockname(fd.get(), &at.any, &length) == 0 && reachable(family, at, length)) {
+    unique_fd fd = bound_within(ports, family, at, length);
+    if (fd && reachable(family, at, length)) {
       const bool v6 = family == AF_INET6;
       place.root = (v6 ? "[::1]:" : "127.0.0.1:") + std::to_string(ntohs(v6 ? at.v6.sin6_port : at.v4.sin_port));
       place.reservation = std::move(fd);
       return place;
     }
     if (err == 0) err = errno;
+  }
+  if (err == EADDRINUSE && !ports.any()) {
+    place.why = "no port of XIO_TCP_PORTS is left for PE 0; give more ports, or end what has them";
+    return place;
   }
   const std::string down = interface_that_is_down();
   place.why = "the PEs cannot connect by the loopback interface: ";

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/port_range.hpp"
 #include "tools/xiorun/loopback.hpp"
 #include "tools/xiorun/program.hpp"
 
@@ -145,7 +146,8 @@ std::string make_order(const job_settings& s, std::size_t at, int first, const s
   return order;
 }
 
-int run_node(char* name) {
+int run_node(char* name, const char* ports) {
+  if (ports != nullptr) setenv("XIO_TCP_PORTS", ports, 1);
   const auto kept = reserve_anywhere();
   if (!kept.reservation) {
     std::fprintf(stderr, "xiorun: host %s: %s\n", host_name().c_str(), kept.why.c_str());
@@ -182,6 +184,9 @@ std::vector<std::string> agent_words(const std::string& agent, const host& h, co
   }
   words.push_back(xiorun);
   words.emplace_back("--node");
+  // The node chooses a port before it has read its orders.
+  const char* const ports = std::getenv("XIO_TCP_PORTS");
+  if (ports != nullptr && *ports != '\0' && port_range::read(ports)) words.emplace_back(ports);
   return words;
 }
 

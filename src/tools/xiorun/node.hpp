@@ -30,8 +30,8 @@ std::optional<int> status_in_last_line(std::string_view line, std::string_view* 
 // The order for host number `at` of s.hosts, the PEs of which begin with `first`.
 std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root);
 
-// xiorun --node. Exit status. `name` is argv[0].
-int run_node(char* name);
+// xiorun --node [PORTS]. Exit status. `name` is argv[0]; `ports` is XIO_TCP_PORTS of the xiorun that asks, or null.
+int run_node(char* name, const char* ports);
 
 // The words that run `xiorun --node` on a host: the agent's, with the host.
 std::vector<std::string> agent_words(const std::string& agent, const host& h, const std::string& xiorun);
