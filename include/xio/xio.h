@@ -212,8 +212,9 @@ XIO_EXPORT const char* xio_last_error(void);
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
 /* Makes the id of one world. Local; one PE of that world calls it, of any rank, and every PE gives the id to xio_init.
- * From now on this process listens on every interface for the others, until its own xio_init with the id returns.
- * XIO_TCP_INTERFACE chooses the addresses that the id holds.
+ * From now on this process listens on every interface for the others, until its own xio_init with the id returns. It
+ * keeps the last 16 ids that no world has taken, or as many as XIO_TCP_PORTS has ports; a further one releases the
+ * oldest. XIO_TCP_INTERFACE chooses the addresses that the id holds.
  * Counts as a use of XIO: a child forked afterwards cannot use it.
  *
  * XIO_ERR_ARG: id is null. XIO_ERR_CONFIG: an environment variable is wrong, or XIO_TCP_INTERFACE leaves no interface.

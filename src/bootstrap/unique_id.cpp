@@ -76,10 +76,12 @@ unique_fd listen_everywhere(int family, std::uint16_t port) {
 
 std::uint16_t port_of(const unique_fd& fd) { return bound_address(fd.get()).port(); }
 
-// The listening sockets of the ids that this process made and no world has taken yet.
+// The listening sockets of the ids that this process made and no world has taken yet, of the last few: a program that
+// makes ids and no worlds shall not run out of descriptors.
 class open_ids {
  public:
   using name = std::array<unsigned char, secret::k_bytes>;
+  static constexpr std::size_t k_most = 16;
   static name name_of(const xio_unique_id_t& id) {
     name n;
     crypto_generichash(n.data(), n.size(), id.bytes, sizeof id.bytes, nullptr, 0);
@@ -87,6 +89,7 @@ class open_ids {
   }
   void keep(const xio_unique_id_t& id, std::vector<unique_fd> listeners) {
     const std::lock_guard hold(lock_);
+    if (all_.size() == k_most) all_.pop_front();
     all_.emplace_back(name_of(id), std::move(listeners));
   }
   std::vector<unique_fd> take(const xio_unique_id_t& id) {
@@ -96,6 +99,13 @@ class open_ids {
     auto listeners = std::move(at->second);
     all_.erase(at);
     return listeners;
+  }
+  // False: there is none.
+  bool release_oldest() {
+    const std::lock_guard hold(lock_);
+    if (all_.empty()) return false;
+    all_.pop_front();
+    return true;
   }
 
  private:
@@ -140,7 +150,11 @@ std::vector<unique_fd> listen_for_id(const network_options& o) {
     b = ports.first_free(listen_at_port);
     err = errno;
     if (b) break;
-    if (err == EADDRINUSE && !ports.any()) break;
+    if (err == EADDRINUSE && !ports.any()) {
+      // Of a few ports the ids that no world has taken may have all.
+      if (ids().release_oldest()) continue;
+      break;
+    }
     if (err != EADDRINUSE && (err != EMFILE || !raise_descriptor_limit("a unique id needs two"))) break;
   }
   if (!b && err == EADDRINUSE && !ports.any())

@@ -298,19 +298,28 @@ TEST(unique_id, with_more_addresses_than_it_has_room_for_is_refused) {
   }
 }
 
-TEST(unique_id, listens_at_the_ports_that_are_allowed) {
+TEST(unique_id, listens_at_the_ports_that_are_allowed_and_the_oldest_makes_room) {
   const int first = free_port();
   const auto ports = std::to_string(first) + "-" + std::to_string(std::min(first + 1, 65535));
   std::vector<xio_unique_id_t> made;
-  for (int i = 0; i < 1; ++i) {
+  for (int i = 0; i < 3; ++i) {
     made.push_back(id_by("", ports));
     EXPECT_GE(port_of(made.back()), first);
     EXPECT_LE(port_of(made.back()), first + 1);
   }
-  for (const auto& o : in_threads(2, [&](int rank) { join(made[0], rank, 2); }))
+  for (const auto& o : in_threads(2, [&](int rank) { join(made[2], rank, 2); }))
     EXPECT_EQ(o.status, XIO_OK) << o.sentence;
   const auto wrong = outcome_of([] { id_by("", "7000-"); });
   EXPECT_EQ(wrong.status, XIO_ERR_CONFIG);
+}
+
+TEST(unique_id, that_no_world_takes_is_released_when_more_are_made) {
+  const auto first = fresh_id();
+  std::vector<xio_unique_id_t> more;
+  for (int i = 0; i < 16; ++i) more.push_back(fresh_id());
+  expect_gone(outcome_of([&] { join(first, 0, 1 + 1); }));
+  for (const auto& o : in_threads(2, [&](int rank) { join(more.front(), rank, 2); }))
+    EXPECT_EQ(o.status, XIO_OK) << o.sentence;
 }
 
 TEST(unique_id, and_its_numbers_are_checked_in_the_attributes) {
