@@ -17,6 +17,10 @@ namespace xio::run {
 
 namespace {
 
+constexpr const char* k_no_port_left =
+    "no port of XIO_TCP_PORTS is left for PE 0, and one that a run has used rests for a minute; give more ports, or "
+    "end "
+    "what has them";
 constexpr int k_connect_ms = 1000;  // to oneself; where packets are dropped it takes for ever
 
 union address {
@@ -119,8 +123,7 @@ kept_port reserve_anywhere() {
     kept.port = ntohs(family == AF_INET6 ? at.v6.sin6_port : at.v4.sin_port);
     return kept;
   }
-  kept.why =
-      std::string("no port ") + (ports.any() ? "" : "of XIO_TCP_PORTS ") + "is left for PE 0: " + std::strerror(errno);
+  kept.why = ports.any() ? std::string("no port is left for PE 0: ") + std::strerror(errno) : k_no_port_left;
   return kept;
 }
 
@@ -143,7 +146,7 @@ rendezvous find_rendezvous() {
     if (err == 0) err = errno;
   }
   if (err == EADDRINUSE && !ports.any()) {
-    place.why = "no port of XIO_TCP_PORTS is left for PE 0; give more ports, or end what has them";
+    place.why = k_no_port_left;
     return place;
   }
   const std::string down = interface_that_is_down();
