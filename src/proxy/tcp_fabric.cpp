@@ -2,8 +2,10 @@
 #include "proxy/tcp_fabric.hpp"
 
 #include <sodium.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -22,8 +24,8 @@ using tcp::clock;
 // Connections that have proved nothing yet may be this many, and each may last this long.
 constexpr std::size_t k_visitors = 32;
 constexpr std::chrono::seconds k_visit{5};
-// The listener's news are a system call away.
-constexpr std::uint32_t k_accept_every = 256;
+// Sockets that one poll takes from the kernel; the others come with the next.
+constexpr int k_ready_most = 64;
 
 // A device address: this head, then each address that the NIC can be called at, its family (4 or 6) and its bytes.
 struct address_head {
@@ -52,6 +54,11 @@ tcp_fabric::tcp_fabric(const payload_agent& payload, tcp_settings settings)
   if (sodium_init() < 0) fail(XIO_ERR_INTERNAL, "libsodium does not start, so links between NICs cannot be proved");
   tcp::fill_random(id_.data(), id_.size());
   listener_ = tcp::listen_at(settings_.address);
+  room_.ready = unique_fd(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event call{EPOLLIN, {.ptr = nullptr}};
+  if (!room_.ready || epoll_ctl(room_.ready.get(), EPOLL_CTL_ADD, listener_.fd.get(), &call) != 0)
+    fail(XIO_ERR_IO, "the software NIC cannot poll its sockets: {}",
+         no_descriptor(errno) ? text_of_no_descriptor(errno) : errno_text(errno));
 }
 
 key_pair tcp_fabric::register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) {
@@ -222,13 +229,24 @@ bool tcp_fabric::serve(tcp::link& way) {
   return (way.send() | got) != 0;
 }
 
+// Links on which nothing comes and nothing goes cost no call of the kernel.
 bool tcp_fabric::poll() {
-  bool worked = false;
-  const bool expects = std::any_of(links_.begin(), links_.end(), [](const auto& l) { return l.second->waiting(); });
-  if (expects || turns_++ % k_accept_every == 0) accept();
+  bool worked = false, called = false;
+  epoll_event ready[k_ready_most];
+  const int n = epoll_wait(room_.ready.get(), ready, k_ready_most, 0);
+  for (int i = 0; i < n; ++i)
+    if (ready[i].data.ptr == nullptr)
+      called = true;
+    else
+      worked |= serve(*static_cast<tcp::link*>(ready[i].data.ptr));
+  if (called) accept();
   if (!visitors_.empty()) poll_visitors();
-  for (const auto& [pe, way] : links_) worked |= serve(*way);
-  if (mirror_ != nullptr) worked |= serve(*mirror_);
+  for (const auto& [pe, way] : links_)
+    if (way->waiting())
+      worked |= serve(*way);
+    else if (way->has_output())
+      worked |= way->send() != 0;
+  if (mirror_ != nullptr && mirror_->has_output()) worked |= mirror_->send() != 0;
   return worked;
 }
 

@@ -65,7 +65,6 @@ class tcp_fabric final : public fabric {
   std::list<tcp::visitor> visitors_;
   std::unordered_map<std::uint32_t, std::unique_ptr<pair>> pairs_;
   std::vector<std::uint32_t> owing_;
-  std::uint32_t turns_ = 0;
   bool said_full_ = false, said_version_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_link.hpp"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -34,7 +35,16 @@ void link::open(unique_fd fd, const session& keys, bool is_caller) {
   fd_ = std::move(fd);
   out_seal_.start(is_caller ? keys.from_caller : keys.from_callee);
   in_seal_.start(is_caller ? keys.from_callee : keys.from_caller);
+  go_up();
+}
+
+// The descriptor leaves the epoll instance when it is closed.
+void link::go_up() {
   state_ = state::up;
+  if (!room_.ready) return;
+  epoll_event wanted{EPOLLIN, {.ptr = this}};
+  if (epoll_ctl(room_.ready.get(), EPOLL_CTL_ADD, fd_.get(), &wanted) != 0)
+    lose(fmt::format("its socket cannot be polled: {}", errno_text(errno)));
 }
 
 void link::lose(const std::string& why) {

@@ -21,8 +21,10 @@ struct link_record {
   bool closed;
 };
 
-// Buffers that no link of a NIC uses now. There are links to all PEs, and few of them have something under way.
+// Shared by the links of a NIC: buffers that none uses now, and the epoll instance that names those with something to
+// read (its data.ptr is the link). There are links to all PEs, and few of them have something under way.
 struct link_room {
+  unique_fd ready;
   std::vector<std::vector<unsigned char>> in;
   std::vector<std::unique_ptr<link_record>> out;
 };
@@ -36,7 +38,7 @@ class link {
   template <class Handshake>
   void open(Handshake& m) {
     fd_ = m.take(out_seal_, in_seal_);
-    state_ = state::up;
+    go_up();
   }
   // One of two ends within this process.
   void open(unique_fd fd, const session& keys, bool is_caller);
@@ -48,6 +50,8 @@ class link {
   void lose(const std::string& why);
   const std::string& why() const { return why_; }
 
+  // Whether send() has something to do.
+  bool has_output() const { return !out_.empty() || !held_.empty(); }
   // Bytes that wait to be sent.
   std::uint64_t backlog() const { return backlog_; }
   // Room for the payload of the frame, payload_of(h) bytes, to be filled before put(). Null if the link is not up.
@@ -72,6 +76,7 @@ class link {
     std::vector<unsigned char> bytes;
   };
   void connect();
+  void go_up();
   link_record& open_record(std::uint32_t bytes);
   void close_record();
   void judge(link_record& r, std::uint32_t bytes);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -79,6 +80,36 @@ class nic_tcp_link : public testing::Test {
   tcp::link_room room_;
   tcp::session keys_;
 };
+
+// Of many links the kernel names those on which something has come, and no other, until it is read or they are lost.
+TEST_F(nic_tcp_link, is_named_when_something_comes) {
+  room_.ready = xio::unique_fd(epoll_create1(EPOLL_CLOEXEC));
+  std::vector<wired_link> wired;
+  for (int i = 0; i < 9; ++i) wired.push_back(wire(false));
+  const auto named = [&] {
+    std::vector<const void*> out;
+    epoll_event ready[20];
+    for (int i = 0, n = epoll_wait(room_.ready.get(), ready, 20, 0); i < n; ++i) out.push_back(ready[i].data.ptr);
+    return out;
+  };
+  using links = std::vector<const void*>;
+  EXPECT_EQ(named(), links{});
+  write(wired[4], record_of("a"));
+  EXPECT_EQ(named(), links{wired[4].way.get()});
+  EXPECT_EQ(receive(wired[4]), payloads{"a"});
+  EXPECT_EQ(named(), links{});
+  wired[7].remote.reset();
+  EXPECT_EQ(named(), links{wired[7].way.get()});
+  receive(wired[7]);
+  EXPECT_TRUE(wired[7].way->lost());
+  EXPECT_EQ(named(), links{});
+
+  EXPECT_FALSE(wired[2].way->has_output());
+  put_ack(*wired[2].way);
+  EXPECT_TRUE(wired[2].way->has_output());
+  wired[2].way->send();
+  EXPECT_FALSE(wired[2].way->has_output());
+}
 
 // One buffer for all links that have nothing under way, and a buffer that is sent is kept for the next link that sends.
 TEST_F(nic_tcp_link, idle_links_share_their_buffers) {
