@@ -4,7 +4,7 @@
 // of it for programs.
 //
 // Exit status: 0; 1 if the environment is wrong or the machine does not let it (the sentence says what); 2 for a wrong
-// command line, files and devices that it names included.
+// command line, files and devices that it names included; 3 if --preflight finds that something is missing.
 #include <cstdio>
 #include <iterator>
 #include <string>
@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr int k_exit_environment = 1;
+constexpr int k_exit_environment = 1, k_exit_missing = 3;
 
 using xio::info::section;
 using xio::info::settings;
@@ -53,10 +53,11 @@ std::vector<section> sections_of(const settings& s) {
   return overview(s);
 }
 
-std::string report(const settings& s) {
+std::string report(const settings& s, int& exit_status) {
   if (s.env) return s.json ? xio::info::options_as_json() : xio::info::options_as_text();
   if (s.enable) return xio::info::enable_atomics(s.device);
   const auto sections = sections_of(s);
+  if (s.preflight && xio::info::lacks_something(sections[0])) exit_status = k_exit_missing;
   return s.json ? xio::info::as_json(sections) : xio::info::as_text(sections);
 }
 
@@ -67,11 +68,12 @@ int main(int argc, char** argv) {
   settings s;
   if (const auto status = xio::info::parse_settings(argc, argv, s)) return *status;
   std::string out;
-  if (const auto status = xio::guard([&] { out = report(s); }); status != XIO_OK) {
+  int exit_status = 0;
+  if (const auto status = xio::guard([&] { out = report(s, exit_status); }); status != XIO_OK) {
     if (status == XIO_ERR_ARG) return xio::tools::refuse("xio-info", xio::last_error());
     std::fprintf(stderr, "xio-info: %s\n", xio::last_error());
     return k_exit_environment;
   }
   std::fwrite(out.data(), 1, out.size(), stdout);
-  return xio::tools::ended("xio-info", 0);
+  return xio::tools::ended("xio-info", exit_status);
 }

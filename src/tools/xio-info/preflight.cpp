@@ -2,6 +2,7 @@
 // What the machine has to have, what of it is missing, and the cure.
 #include "topology/preflight.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.hpp"
@@ -26,6 +27,11 @@ section preflight_section(const heap_options& o, const std::string& root, const 
     if (!p.cure.empty()) out.rows.push_back({p.name + "_cure", p.cure, ""});
   }
   return out;
+}
+
+bool lacks_something(const section& preflight) {
+  const value missing = std::string(topology::state_name(topology::piece_state::missing));
+  return std::any_of(preflight.rows.begin(), preflight.rows.end(), [&](const row& r) { return r.is == missing; });
 }
 
 }  // namespace xio::info

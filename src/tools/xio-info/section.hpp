@@ -38,6 +38,7 @@ std::vector<section> nic_sections(const rdma_options& o);
 // root: in front of /sys, /proc, /dev and /boot, "" for this machine; dump: see topology/pci_reader.hpp.
 std::vector<section> drive_sections(const nvme_options& o, const std::string& root);
 section preflight_section(const heap_options& o, const std::string& root, const std::string& dump);
+bool lacks_something(const section& preflight);
 // By hwloc; of a file of lstopo's XML, or of this machine if `file` is empty.
 std::vector<section> topology_sections(const std::string& file);
 // Of this PE's view of a world. Collective.
