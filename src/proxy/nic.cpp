@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/nic.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "proxy/queue_numbers.hpp"
 

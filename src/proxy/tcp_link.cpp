@@ -38,7 +38,6 @@ void link::open(unique_fd fd, const session& keys, bool is_caller) {
   go_up();
 }
 
-// The descriptor leaves the epoll instance when it is closed.
 void link::go_up() {
   state_ = state::up;
   if (!room_.ready) return;
@@ -47,13 +46,20 @@ void link::go_up() {
     lose(fmt::format("its socket cannot be polled: {}", errno_text(errno)));
 }
 
+// Closing alone leaves the socket in the epoll instance while a forked child holds it, and with it a pointer to this
+// link.
+void link::close() {
+  if (fd_ && room_.ready) epoll_ctl(room_.ready.get(), EPOLL_CTL_DEL, fd_.get(), nullptr);
+  fd_ = {};
+}
+
 void link::lose(const std::string& why) {
   if (state_ == state::lost) return;
   // That is how every world ends, too. A queue pair that has ops under way warns.
   log::info("the link to PE {} is down: {}", pe_, why);
   state_ = state::lost;
   why_ = why;
-  fd_ = {};
+  close();
   caller_ = nullptr;
   out_.clear();
   held_.clear();

@@ -33,6 +33,7 @@ class link {
  public:
   // Not connected yet; lost if that does not change until `until`. `room` outlives it while it is in use.
   link(int pe, clock::time_point until, frame_faults* faults, link_room& room);
+  ~link() { close(); }
   void call(std::unique_ptr<caller> c) { caller_ = std::move(c); }
   // The connection stands.
   template <class Handshake>
@@ -77,6 +78,7 @@ class link {
   };
   void connect();
   void go_up();
+  void close();
   link_record& open_record(std::uint32_t bytes);
   void close_record();
   void judge(link_record& r, std::uint32_t bytes);

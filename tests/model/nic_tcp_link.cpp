@@ -6,6 +6,7 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -103,6 +104,19 @@ TEST_F(nic_tcp_link, is_named_when_something_comes) {
   receive(wired[7]);
   EXPECT_TRUE(wired[7].way->lost());
   EXPECT_EQ(named(), links{});
+  // Also where another descriptor of the socket stays open, as in a forked child.
+  for (const bool destroyed : {false, true}) {
+    auto [local, remote] = tcp::socket_pair();
+    const xio::unique_fd childs(dup(local.get()));
+    wired_link held{link_at(std::move(local), false), std::move(remote)};
+    held.remote.reset();
+    EXPECT_EQ(named(), links{held.way.get()});
+    if (destroyed)
+      held.way.reset();
+    else
+      receive(held);
+    EXPECT_EQ(named(), links{});
+  }
 
   EXPECT_FALSE(wired[2].way->has_output());
   put_ack(*wired[2].way);
