@@ -103,6 +103,8 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
   }
   for (std::size_t i = 0; i < std::min(values.size(), k_max_arguments); ++i) mine.values[i] = values[i].value;
   std::vector<ballot> all;
+  std::optional<bootstrap::one_call> both;
+  if (timeout_ms_) both.emplace(channel_, *timeout_ms_);
   try {
     if (states_ != nullptr) states_->check_whole(name_of(mine.what));
     all = ballots_unless_all_is_well(channel_, mine);

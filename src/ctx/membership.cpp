@@ -19,6 +19,7 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
       timeout_ms_(o.timeout_ms) {
   log::set_pe(me_);
   hello mine{};
+  agreement_.limit(timeout_ms_);
   agreement_.each(call::init, [&] { mine = make_hello(o); });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_hellos(all);

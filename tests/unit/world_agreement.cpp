@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
+#include <span>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "ctx/agreement.hpp"
 #include "says.hpp"
@@ -88,6 +92,33 @@ TEST(agreement, notices_pes_that_are_in_different_calls) {
     EXPECT_EQ(o.status, XIO_ERR_STATE);
     EXPECT_PRED2(says, o.sentence, "PE 1 is in xio_free while PE 0 is in xio_host_barrier");
   }
+}
+
+// A channel of one PE that says how long an exchange may still take, and is slow.
+struct slow_channel final : xio::bootstrap::channel {
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  const char* name() const override { return "slow"; }
+  std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
+    left.push_back(limit() ? limit()->poll_ms() : -1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    return {mine.begin(), mine.end()};
+  }
+  xio::bootstrap::cells all_to_all(const xio::bootstrap::cells& mine) override { return mine; }
+  std::vector<int> left;
+};
+
+TEST(agreement, has_one_deadline_for_digests_and_ballots) {
+  slow_channel c;
+  agreement a(c);
+  a.limit(90);
+  EXPECT_THROW(a.each(call::free, [] { fail(XIO_ERR_ARG, "no"); }), xio::error);
+  ASSERT_EQ(c.left.size(), 2u);
+  EXPECT_GT(c.left[0], 0);
+  EXPECT_LE(c.left[1], 60);
+  EXPECT_FALSE(c.limit());
+  a.each(call::free, [] {});
+  EXPECT_EQ(c.left.size(), 3u);
 }
 
 TEST(agreement, ends_when_a_pe_is_gone) {
