@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What two GPUs of one process give to collectives: plain CUDA by a block of 256 on each, that does no more than the op
 // must. No library, no team, no checks of arguments; beside bench/collectives it says how much of the limit is reached.
-//   plain_collectives [TIMES]
-// Prints the same table. Data is compared after each measurement. Alone: nvcc -std=c++17 -arch=sm_90 -O3
+//   plain_collectives [TIMES [asks]]
+// With `asks` a block above packets is sent only when the other GPU has said that it is in the call, too: what it takes
+// that a call which is refused writes nothing. Prints the same table. Data is compared after each measurement. Alone: nvcc -std=c++17 -arch=sm_90 -O3
 // bench/plain_collectives.cu
 #include <cuda_runtime.h>
 
@@ -49,6 +50,16 @@ __device__ void synchronise(const side& mine, const side& theirs, uint64_t epoch
   if (threadIdx.x == 0) {
     store_release(theirs.flag, epoch);
     while (load_acquire(mine.flag) < epoch) {
+    }
+  }
+  __syncthreads();
+}
+
+// Both are in call `epoch`; nothing is ordered by it.
+__device__ void ask(const side& mine, const side& theirs, uint64_t epoch) {
+  if (threadIdx.x == 0) {
+    store_relaxed(theirs.flag, epoch);
+    while (load_relaxed(mine.flag) < epoch) {
     }
   }
   __syncthreads();
@@ -124,7 +135,7 @@ __device__ void packets(const side& mine, const side& theirs, const char* from, 
 
 // A call of one GPU. `number` counts calls, from 1 on; a flag may take two steps in one.
 template <op Op>
-__device__ void call(int me, const side& mine, const side& theirs, size_t bytes, uint64_t number) {
+__device__ void call(int me, const side& mine, const side& theirs, size_t bytes, uint64_t number, bool asks) {
   if constexpr (Op == op::sync) return synchronise(mine, theirs, 2 * number);
   const size_t step = Op == op::alltoall ? bytes : 0, place = Op == op::broadcast ? 0 : me * bytes;
   if constexpr (Op == op::reduce) {
@@ -161,6 +172,7 @@ __device__ void call(int me, const side& mine, const side& theirs, size_t bytes,
     __syncthreads();
     return;
   }
+  if (asks) ask(mine, theirs, 2 * number - 1);
   if (sends && Op == op::alltoall) {
     copy_to<16>(theirs.dst + place, nullptr, other, bytes);
     copy_to<16>(mine.dst + place, nullptr, mine.src + me * step, bytes);
@@ -171,8 +183,9 @@ __device__ void call(int me, const side& mine, const side& theirs, size_t bytes,
 }
 
 template <op Op>
-__global__ void __launch_bounds__(256) calls(int me, side mine, side theirs, size_t bytes, int times, uint64_t before) {
-  for (int i = 1; i <= times; ++i) call<Op>(me, mine, theirs, bytes, before + i);
+__global__ void __launch_bounds__(256) calls(int me, side mine, side theirs, size_t bytes, int times, uint64_t before,
+                                             bool asks) {
+  for (int i = 1; i <= times; ++i) call<Op>(me, mine, theirs, bytes, before + i, asks);
 }
 
 // A sync by one thread, one warp or a block.
@@ -196,6 +209,7 @@ struct session {
   cudaStream_t streams[2];
   uint64_t number = 0;
   int times = 500;
+  bool asks = false;
 
   void make(int gpu) {
     check(cudaSetDevice(gpu), "cudaSetDevice");
@@ -253,7 +267,7 @@ struct session {
   template <op Op>
   double seconds(size_t bytes, int count) {
     return seconds_of(k_names[static_cast<int>(Op)], count, [&](int gpu) {
-      calls<Op><<<1, 256, 0, streams[gpu]>>>(gpu, sides[gpu], sides[1 - gpu], bytes, count, number);
+      calls<Op><<<1, 256, 0, streams[gpu]>>>(gpu, sides[gpu], sides[1 - gpu], bytes, count, number, asks);
     });
   }
 
@@ -284,7 +298,8 @@ struct session {
 int main(int argc, char** argv) {
   session s;
   if (argc > 1) s.times = std::atoi(argv[1]);
-  check(s.times > 0, "plain_collectives [TIMES], a number from 1 up");
+  if (argc > 2) s.asks = std::strcmp(argv[2], "asks") == 0;
+  check(s.times > 0 && (argc < 3 || s.asks), "plain_collectives [TIMES [asks]], a number from 1 up");
   s.make(0);
   s.make(1);
   std::printf("| op, 2 GPUs, plain, one block of 256 | bytes | us |\n|---|---|---|\n");

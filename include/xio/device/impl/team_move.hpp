@@ -42,8 +42,9 @@ XIO_SLOW_PATH xio_status_t post_blocks(Group g, xio_ctx_t ctx, xio_team_t t, exc
   fence<scope::system, order::release>();
   for (u32 k = 0; k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k), pe = pe_of(t, to);
-    if (direct_place(ctx, head, pe) != nullptr) continue;
     if (!g.leader()) continue;
+    if (is_hole(ctx, pe)) status = refuse_hole(t, ctx_of(ctx), x.tag);
+    if (direct_place(ctx, head, pe) != nullptr || status != XIO_OK) continue;
     const outgoing_block b = block_for(to);
     status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, head, x.header()));
   }
@@ -150,6 +151,35 @@ XIO_DEVICE xio_status_t move_large(const Group& g, const xio_ctx_t& ctx, const x
 
 // --- All of it ---------------------------------------------------------------------------------------
 
+// This PE's own block where each thread has one piece of it at most, of 16 bytes or a word: loaded while packets are on
+// their way, and stored when all members are known to be in one call.
+struct held_block {
+  own_block own;
+  bool wide, fits;
+  u32 pieces;
+  vec16 value;
+
+  template <class Group>
+  XIO_DEVICE held_block(const Group& g, const own_block& b) : own(b), value{} {
+    wide = ((reinterpret_cast<u64>(own.to) | reinterpret_cast<u64>(own.from) | own.bytes) & 15) == 0;
+    pieces = static_cast<u32>((own.bytes + 3) / 4) / (wide ? 4 : 1);
+    fits = pieces <= g.count();
+    if (!fits || g.rank() >= pieces) return;
+    if (wide)
+      direct::load_words<direct::source::own>(reinterpret_cast<vec16(&)[1]>(value), own.from + g.rank() * 16, 0);
+    else
+      value.x = rdma::source_word(own.from, g.rank() * 4, static_cast<u32>(own.bytes));
+  }
+  template <class Group>
+  XIO_DEVICE void store(const Group& g) const {
+    if (!fits || g.rank() >= pieces) return;
+    if (wide)
+      direct::store_word<vec16>(own.to + g.rank() * 16, value);
+    else
+      store_part(own.to, g.rank() * 4, own.bytes, value.x);
+  }
+};
+
 template <class Group>
 XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                                    const blocks& b) {
@@ -157,13 +187,14 @@ XIO_DEVICE xio_status_t move_small(const Group& g, const xio_ctx_t& ctx, const x
   const xio_status_t sent = send_packets(
       g, ctx, t, x, [&](u32) { return b.sends(t.my_pe) ? words : 0; },
       [&](u32 to, u32 w) { return rdma::source_word(b.src + to * b.src_step, w * 4, n); });
+  const held_block held(g, own_of(t, b));
   const xio_status_t taken = take_packets(
       g, ctx, t, x, [&](u32 from) { return b.sends(from) ? words : 0; },
       [&](u32 from, u32 w, u32 value) { store_part(b.dst + from * b.dst_step, u64{w} * 4, b.bytes, value); });
+  if (taken == XIO_OK) held.store(g);
   const xio_status_t status = end(g, t, x, first_of(sent, taken));
-  const own_block own = own_of(t, b);
-  if (status != XIO_OK || own.bytes == 0) return status;
-  direct::copy(g, own.to, own.from, own.bytes);
+  if (status != XIO_OK || held.fits) return status;
+  direct::copy(g, held.own.to, held.own.from, held.own.bytes);
   g.sync();
   return XIO_OK;
 }
@@ -195,8 +226,7 @@ XIO_DEVICE bool engines_reach(const Group& g, const xio_ctx_t& ctx, const xio_te
 
 // A root's own destination stays as it is, and the others' sources are not read. The block of an fcollect may lie in
 // its place already.
-template <class Group>
-XIO_DEVICE objection objection_to(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
   const bool rooted = b.root != k_all_send;
   if (rooted && b.root >= t.n_pes) return {refusal::no_such_root, b.root};
   if (b.bytes == 0) return {};
@@ -206,14 +236,17 @@ XIO_DEVICE objection objection_to(const Group& g, const xio_ctx_t& ctx, const xi
   const u64 out = b.dst_step == 0 ? b.bytes : b.dst_step * t.n_pes;
   if (!is_symmetric(ctx, b.dst, out)) return {refusal::not_symmetric, 0, out};
   const u64 in = b.alike ? b.bytes : b.src_step * t.n_pes;
-  // Packets are sent out of the team's memory.
-  if (has_engines(ctx) && b.bytes > t.packet_bytes && b.sends(t.my_pe) && !is_symmetric(ctx, b.src, in) &&
-      !engines_reach(g, ctx, t, [&](u32 to) {
-        return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes};
-      }))
-    return {refusal::unreachable};
   if (rooted || !overlap(b.dst, b.src, out, in)) return {};
   return b.alike && b.src == b.dst + t.my_pe * b.dst_step ? objection{} : objection{refusal::overlap};
+}
+
+// Large blocks go out of the caller's memory, packets out of the team's.
+template <class Group>
+XIO_DEVICE bool sources_reached(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const blocks& b) {
+  if (!has_engines(ctx) || !b.sends(t.my_pe)) return true;
+  return is_symmetric(ctx, b.src, b.alike ? b.bytes : b.src_step * t.n_pes) || engines_reach(g, ctx, t, [&](u32 to) {
+           return outgoing_block{nullptr, b.src + to * b.src_step, b.bytes};
+         });
 }
 
 template <class Group>
@@ -221,11 +254,16 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
                                       const blocks& b) {
   // Loaded first: it comes while the arguments are looked at.
   const channel_values found = load_channel(t);
-  const stated_call own{tag, objection_to(g, ctx, t, b)};
+  stated_call own{tag, objection_to(ctx, t, b)};
   exchange x;
   g.sync();
+  if (own.is_good() && b.bytes <= t.packet_bytes) {
+    if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+    return move_small(g, ctx, t, x, b);
+  }
+  if (own.is_good() && !sources_reached(g, ctx, t, b)) own.why = {refusal::unreachable};
   if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-  return own.is_good() && b.bytes <= t.packet_bytes ? move_small(g, ctx, t, x, b) : move_large(g, ctx, t, x, own, b);
+  return move_large(g, ctx, t, x, own, b);
 }
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
@@ -234,17 +272,17 @@ XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_tea
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (const xio_status_t wrong = check_team(g, ctx, t, op::alltoall); wrong != XIO_OK) return wrong;
+  if (const xio_status_t wrong = check_team(ctx, t, op::alltoall); wrong != XIO_OK) return wrong;
   return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, false, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (const xio_status_t wrong = check_team(g, ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
+  if (const xio_status_t wrong = check_team(ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
   return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, true, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
-  if (const xio_status_t wrong = check_team(g, ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
+  if (const xio_status_t wrong = check_team(ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
   const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
   return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, true, 0, from));
 }

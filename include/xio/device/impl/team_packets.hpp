@@ -37,7 +37,8 @@ XIO_DEVICE xio_status_t send_packets(const Group& g, const xio_ctx_t& ctx, const
   g.sync();
   for (u32 k = 0; g.leader() && k + 1 < t.n_pes; ++k) {
     const u32 to = other(t, k), pe = pe_of(t, to);
-    if (direct_place(ctx, mine, pe) != nullptr) continue;
+    if (is_hole(ctx, pe)) status = refuse_hole(t, ctx_of(ctx), x.tag);
+    if (direct_place(ctx, mine, pe) != nullptr || status != XIO_OK) continue;
     const outgoing_block b{mine + 1, outgoing(t, x.epoch, to) + 1, u64{words_to(to)} * 8};
     status = first_of(status, put_word_by_one(b, ctx_of(ctx), pe, mine, x.header()));
   }
@@ -139,6 +140,7 @@ XIO_DEVICE xio_status_t send_statement(const xio_ctx_t& ctx, const xio_team_t& t
                                        const statement& own, u32 to) {
   u64* mine = message(t, x.epoch, t.my_pe);
   const u32 pe = pe_of(t, to);
+  if (is_hole(ctx, pe)) return refuse_hole(t, ctx_of(ctx), x.tag);
   unsigned char* there = direct_place(ctx, mine, pe);
   u64* out = there != nullptr ? reinterpret_cast<u64*>(there) : outgoing(t, x.epoch, to);
   for (u32 w = 0; w < own.words; ++w) store<scope::system, direct::k_flag_store>(out + 1 + w, x.flagged(own.part(w)));
@@ -148,13 +150,13 @@ XIO_DEVICE xio_status_t send_statement(const xio_ctx_t& ctx, const xio_team_t& t
   return XIO_OK;
 }
 
-// Waits for that of member `from`. Its header alone is looked at as a row of packets that begins with it.
+// Waits for that of member `from`.
 XIO_DEVICE xio_status_t hear_statement(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, const statement& own,
                                        u32 from) {
+  if (own.words == 0) return wait_header(ctx, t, x, from);
   u32 values[k_taken_together];
-  const bool sized = own.words != 0;
-  const xio_status_t status = wait_words(ctx, t, x, from, {sized ? 1u : 0u, 1, sized ? own.words : 1}, values);
-  if (status != XIO_OK || !sized || (values[0] == own.part(0) && values[1] == own.part(1))) return status;
+  const xio_status_t status = wait_words(ctx, t, x, from, {1, 1, own.words}, values);
+  if (status != XIO_OK || (values[0] == own.part(0) && values[1] == own.part(1))) return status;
   return tell_why(t, ctx_of(ctx), x.header(), from, x.tag, XIO_OK);
 }
 

@@ -320,7 +320,7 @@ template <xio_reduction Op, class T, class Group>
 XIO_DEVICE xio_status_t reduce(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
   static_assert(k_is_reducible<T>, "a reduce takes integers, float, double, xio_half_t and xio_bfloat16_t");
   static_assert(std::is_integral_v<T> || Op < xio_reduction::bit_and, "and, or, xor take integers");
-  if (const xio_status_t wrong = check_team(g, ctx, t, job.scatter ? op::reduce_scatter : op::reduce); wrong != XIO_OK)
+  if (const xio_status_t wrong = check_team(ctx, t, job.scatter ? op::reduce_scatter : op::reduce); wrong != XIO_OK)
     return wrong;
   return complete_call(g, ctx, t, exchange_reduce<Op, T>(g, ctx, t, job));
 }

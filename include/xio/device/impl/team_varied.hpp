@@ -147,7 +147,7 @@ XIO_DEVICE xio_status_t exchange_varied(const Group& g, const xio_ctx_t& ctx, co
 
 template <class Group>
 XIO_DEVICE xio_status_t alltoallv(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const varied_blocks& b) {
-  if (const xio_status_t wrong = check_team(g, ctx, t, op::alltoallv); wrong != XIO_OK) return wrong;
+  if (const xio_status_t wrong = check_team(ctx, t, op::alltoallv); wrong != XIO_OK) return wrong;
   return complete_call(g, ctx, t, exchange_varied(g, ctx, t, b));
 }
 
@@ -182,7 +182,7 @@ XIO_DEVICE xio_status_t exchange_collect(const Group& g, const xio_ctx_t& ctx, c
 
 template <class Group>
 XIO_DEVICE xio_status_t collect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (const xio_status_t wrong = check_team(g, ctx, t, op::collect); wrong != XIO_OK) return wrong;
+  if (const xio_status_t wrong = check_team(ctx, t, op::collect); wrong != XIO_OK) return wrong;
   return complete_call(g, ctx, t, exchange_collect(g, ctx, t, a));
 }
 
