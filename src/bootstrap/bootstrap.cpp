@@ -86,8 +86,10 @@ cells allgather_unequal(channel& c, std::span<const std::byte> mine, std::size_t
 std::unique_ptr<channel> connect(const bootstrap_options& o) {
   if (o.bootstrap == option::bootstrap::automatic || o.bootstrap == option::bootstrap::ucx)
     refuse_mpi_that_would_abort(o);
+  // Open MPI without a server that it can reach changes PMIX_RANK to that of a world of one.
+  const auto task = find_task();
   std::unique_ptr<channel> c = connect_by(o.bootstrap, o);
-  refuse_a_world_of_one_of_many(*c, o);
+  if (task) refuse_a_world_of_one_of_many(*c, o, *task);
   log::debug("bootstrap {}: rank {} of {}", c->name(), c->rank(), c->size());
   return c;
 }

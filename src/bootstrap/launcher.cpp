@@ -53,6 +53,7 @@ constexpr launcher k_launchers[] = {
     {"a launcher that speaks PMI", "PMI_RANK", {"PMI_SIZE"}, "PMI_LOCAL_SIZE", nullptr},
     {"PALS", "PALS_RANKID", {"PALS_SIZE", "PALS_NRANKS"}, "PALS_LOCAL_SIZE", nullptr},
     {"a launcher that speaks PMIx", "PMIX_RANK", {"PMIX_SIZE"}, "PMIX_LOCAL_SIZE", nullptr},
+    {"jsrun", "JSM_NAMESPACE_RANK", {"JSM_NAMESPACE_SIZE"}, nullptr, nullptr},
     {"Flux", "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, nullptr, nullptr},
     {"torchrun", "RANK", {"WORLD_SIZE"}, "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
 };
@@ -214,10 +215,10 @@ tcp_numbers numbers_for_tcp(const bootstrap_options& o) {
   return n;
 }
 
-void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o) {
+void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o, const started_task& task) {
   if (c.size() != 1 || o.bootstrap == option::bootstrap::local || o.bootstrap == option::bootstrap::tcp) return;
   if (std::strcmp(c.name(), "mpi") != 0 && choose_way(o) == way::tcp) return;  // XIO_TCP_SIZE=1 asks for it
-  if (const auto task = find_task(); task && task->at_least > 1) refuse_alone(*task, "");
+  if (task.at_least > 1) refuse_alone(task, "");
 }
 
 void refuse_mpi_that_would_abort(const bootstrap_options& o) {

@@ -50,8 +50,9 @@ struct tcp_place {
 };
 tcp_place place_for_tcp(const bootstrap_options& o);
 
-// Throws XIO_ERR_CONFIG for a world of one PE where the launcher started several: each would be PE 0 of its own.
-void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o);
+// Throws XIO_ERR_CONFIG for a world of one PE where the launcher started several: each would be PE 0 of its own. `task`
+// was found before the PE was connected.
+void refuse_a_world_of_one_of_many(const channel& c, const bootstrap_options& o, const started_task& task);
 
 // The same before MPI is started where Slurm offers only PMI-1 or PMI-2 to Open MPI: without support for them it does
 // not return from MPI_Init but ends the process.

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "topology/access.hpp"
 #include "topology/atomics.hpp"
@@ -143,9 +145,11 @@ piece dma_buf(const surroundings& s) {
             fmt::format("neither /boot/config-{} nor /lib/modules/{}/config can be read", release, release),
             "look for CONFIG_PCI_P2PDMA, CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_HSA_AMD_P2P in zcat /proc/config.gz"};
   std::string text((std::istreambuf_iterator<char>(in)), {}), lacks;
-  for (const char* option : {"CONFIG_PCI_P2PDMA", "CONFIG_DMABUF_MOVE_NOTIFY", "CONFIG_HSA_AMD_P2P"})
-    if (("\n" + text).find(std::string("\n") + option + "=y\n") == std::string::npos)
-      lacks += (lacks.empty() ? "" : ", ") + std::string(option);
+  std::vector<std::string> options{"CONFIG_PCI_P2PDMA", "CONFIG_HSA_AMD_P2P"};
+  // From 7.3 on importers are always told of a move, and there is no option.
+  if (major < 7 || (major == 7 && minor < 3)) options.push_back("CONFIG_DMABUF_MOVE_NOTIFY");
+  for (const std::string& option : options)
+    if (("\n" + text).find("\n" + option + "=y\n") == std::string::npos) lacks += (lacks.empty() ? "" : ", ") + option;
   if (!lacks.empty())
     return {"dma_buf", piece_state::missing, fmt::format("kernel {} was made without {}", release, lacks),
             "use a kernel with them, or let data lie in host memory: XIO_MEMORY_MODE=0"};

@@ -74,6 +74,9 @@ refused 'Flux started 2 tasks \(FLUX_JOB_SIZE=2\)' FLUX_JOB_SIZE=2 FLUX_TASK_RAN
 refused 'PALS started at least 3 tasks \(PALS_LOCAL_SIZE=3\)' PALS_RANKID=1 PALS_LOCAL_RANKID=1 PALS_LOCAL_SIZE=3
 refused 'PALS started at least 2 tasks \(PALS_RANKID=1\)' PALS_RANKID=1 PALS_LOCAL_SIZE=1
 refused 'PALS started 6 tasks' PALS_RANKID=0 PALS_SIZE=6
+refused 'jsrun started 4 tasks \(JSM_NAMESPACE_SIZE=4\)' JSM_NAMESPACE_RANK=1 JSM_NAMESPACE_SIZE=4
+# Open MPI reaches no server, and changes the rank on its way to a world of one.
+refused 'a launcher that speaks PMIx started at least 2 tasks \(PMIX_RANK=1\)' PMIX_RANK=1 PMIX_NAMESPACE=job
 refused 'MVAPICH started 2 tasks' MV2_COMM_WORLD_RANK=0 MV2_COMM_WORLD_SIZE=2
 refused 'torchrun started 8 tasks \(WORLD_SIZE=8\)' RANK=0 LOCAL_RANK=0 WORLD_SIZE=8 LOCAL_WORLD_SIZE=4 MASTER_ADDR=a
 refused 'torchrun started at least 4 tasks \(LOCAL_WORLD_SIZE=4\)' LOCAL_RANK=0 LOCAL_WORLD_SIZE=4

@@ -177,6 +177,15 @@ echo 6.12.12 >"$machine/sys/module/amdgpu/version"
 rmdir "$machine/sys/class/iommu/dmar0"
 lacks iommu 'amd_iommu=on'
 mkdir "$machine/sys/class/iommu/dmar0"
+# Linux 7.3 has no option for it any more: importers are always told.
+printf 'CONFIG_PCI_P2PDMA=y\nCONFIG_HSA_AMD_P2P=y\n' | tee "$machine/boot/config-7.3.4" >"$machine/boot/config-7.2.0"
+echo 7.3.4 >"$machine/proc/sys/kernel/osrelease"
+look
+says '^  dma_buf +ok'
+echo 7.2.0 >"$machine/proc/sys/kernel/osrelease"
+look
+says '^  dma_buf +missing .*without CONFIG_DMABUF_MOVE_NOTIFY'
+echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
 sed -i 's/CONFIG_HSA_AMD_P2P=y/# CONFIG_HSA_AMD_P2P is not set/' "$machine/boot/config-6.12.0-test"
 lacks dma_buf 'a kernel with them'
 says 'made without CONFIG_HSA_AMD_P2P'

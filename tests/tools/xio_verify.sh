@@ -169,8 +169,13 @@ printf '#!/bin/sh\nexit 0\n' >lies
 chmod +x hangs crashes lies
 status 1 "$verify" --quick --only direct --deadline 1 --launcher ./hangs --out hangs.json
 says 'direct: timed out: it was not over after 1 s: begun'
-is 'status of a stage that hangs' "$(of hangs.json '(s["direct"]["status"], r["verdict"])')" "('timed out', 'failed')"
+is 'status of a stage that hangs' "$(of hangs.json '(s["direct"]["status"], r["verdict"])')" "('timed out', 'incomplete')"
 clean 'a stage that hangs'
+printf '#!/bin/sh\nenv | grep ^XIO_TCP_ >&2\nexit 9\n' >tells
+chmod +x tells
+status 1 env XIO_TCP_RANK=1 XIO_TCP_SIZE=2 XIO_TCP_ROOT=192.0.2.1:1 XIO_TCP_PORTS=20000-20100 \
+  "$verify" --quick --only direct --launcher ./tells --out tells.json
+says 'direct: failed: exit status 9: XIO_TCP_PORTS=20000-20100$'
 status 1 "$verify" --quick --only direct --launcher ./crashes --out crashes.json
 says 'direct: crashed: ended by signal 11'
 status 1 "$verify" --quick --only direct --launcher ./lies --out lies.json

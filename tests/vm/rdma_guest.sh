@@ -156,7 +156,7 @@ suite() {
 lost() {
   local status=0 begin waited=0
   begin=$(clock)
-  export XIO_TIMEOUT_MS=5000 XIO_ROUTE=rdma XIO_NIC_EXECUTOR=verbs XIO_NIC_FAMILY=$1
+  export XIO_TIMEOUT_MS=5000 XIO_ROUTE=rdma XIO_NIC_EXECUTOR=verbs XIO_NIC_FAMILY=$1 XIO_RDMA_TIMEOUT=14
   if [ "$role" = b ]; then
     pes 100 /tmp/lost "$builddir/tests/rdma/lost_peer" &
     while ! grep -q '^moving' /tmp/lost.1 && [ $waited -lt 400 ]; do

@@ -47,11 +47,17 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return all;
 }
 
+// A world that xio-verify itself was started in, as a PE of xiorun's or by hand, is none of its stages'. The networks
+// and ports to use are theirs, too.
+bool names_a_world(const std::string& variable) {
+  return variable.starts_with("XIO_TCP_") && variable != "XIO_TCP_INTERFACE" && variable != "XIO_TCP_PORTS";
+}
+
 std::vector<std::string> environment_of(const command& c) {
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));
-    bool replaced = false;
+    bool replaced = names_a_world(name);
     for (const auto& [own, value] : c.variables) replaced = replaced || own == name;
     if (!replaced) all.emplace_back(*entry);
   }

@@ -105,15 +105,16 @@ void add_head(json& report, const json& stages, const surroundings& around) {
     }
 }
 
-// passed, failed, or incomplete where nothing failed and not even one stage with kernels ran.
+// passed, failed, or incomplete where nothing failed and a stage ran out of time, or not even one with kernels ran.
 std::string verdict_of(const json& stages) {
-  bool tried = false;
+  bool tried = false, late = false;
   for (const json& one : stages) {
     const std::string status = word_of(one, "status");
-    if (status != "passed" && status != "skipped") return "failed";
+    if (status == "failed" || status == "crashed") return "failed";
+    late = late || status == "timed out";
     tried = tried || (status == "passed" && find_stage(word_of(one, "name"))->needs_gpu);
   }
-  return tried && interrupted() == 0 ? "passed" : "incomplete";
+  return tried && !late && interrupted() == 0 ? "passed" : "incomplete";
 }
 
 json run_stages(const settings& s, surroundings& around) {
