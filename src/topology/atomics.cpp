@@ -87,6 +87,11 @@ objection without_root_port(const pci_tree& t, const pci_function& f) {
   if (t.in_guest())
     return refuse(atomics_support::no, f, "it sits on the guest's root bus, where hypervisors offer no AtomicOps",
                   cure_guest_root_port(f));
+  // An endpoint hangs off a port, which may be missing in a dump.
+  if (f.kind == port_kind::endpoint || f.kind == port_kind::legacy_endpoint)
+    return refuse(atomics_support::unknown, f,
+                  fmt::format("no port that leads to its bus, {}, is in sight", f.bus_id.substr(0, 7)),
+                  "look at all functions (lspci -xxxx -D, as root); its own part: " + cure_requester(f));
   return refuse(atomics_support::unknown, f, "it is part of the root complex, and no port's registers speak for it",
                 "see the processor's manual");
 }

@@ -193,6 +193,13 @@ machine integrated <<<"0000:00:08.0 id=1002:15bf class=0300 type=9 cap2=180"
 ask integrated 00:08.0
 says 'to_host +unknown'
 
+# A dump of one function: the port above it is missing, and not the root complex.
+machine one <<<"0000:0b:00.0 id=1002:744c class=0300 type=1 cap2=180"
+ask one 0b:00.0
+says 'to_host +unknown'
+says 'no port that leads to its bus, 0000:0b, is in sight'
+says 'lspci -xxxx.*setpci -s 0000:0b:00\.0 CAP_EXP\+28\.w=40:40'
+
 # --- Not allowed to look ---
 machine user <<<"$root cap2=180 bytes=64
 0000:01:00.0 id=1002:740f class=0302 type=0 bytes=64"
