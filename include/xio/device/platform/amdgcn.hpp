@@ -134,18 +134,6 @@ XIO_DEVICE void fence() {
   }
 }
 
-// Until the wave's stores are done: the L2 has them, or what lies behind it where that does not keep them (MI200
-// ISA 4.4, VM_CNT; RDNA3 ISA, VS_CNT).
-XIO_DEVICE void wait_for_stores() {
-#if defined(__GFX12__)
-  asm volatile("s_wait_storecnt 0x0" ::: "memory");
-#elif defined(__GFX10__) || defined(__GFX11__)
-  asm volatile("s_waitcnt_vscnt null, 0x0" ::: "memory");
-#elif defined(__AMDGCN__)
-  asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
-#endif
-}
-
 // In front of an access that releases; the access itself then has the order that is left.
 template <scope S, order O>
 XIO_DEVICE void release_before() {
