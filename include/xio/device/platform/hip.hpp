@@ -49,8 +49,8 @@ XIO_DEVICE void fence() {
   amdgcn::fence<S, O>();
 }
 
-// One lane after the other. A release waits until the wave's stores are done (MI200 ISA 4.4, VM_CNT; RDNA3 ISA, VS_CNT),
-// so the store of a lane is none that the next lane's could be merged with.
+// One lane after the other. A release waits until the wave's stores are done (MI200 ISA 4.4, VM_CNT; RDNA3 ISA,
+// VS_CNT), so the store of a lane is none that the next lane's could be merged with.
 template <class T>
 XIO_CONVERGENT void ring_doorbell(T* at, T value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
