@@ -62,7 +62,7 @@ TEST(AmdgpuAdversary, AStoreIsOvertakenUnlessItIsWaitedFor) {
   EXPECT_EQ(overtaken("s_waitcnt vmcnt(0)"), 0u);
 }
 
-// What arrives of two stores to one register.
+// The values that arrive of two stores to one register, by all seeds.
 std::vector<u64> arrived(const std::string& between) {
   std::vector<u64> all;
   for (u64 seed = 1; seed <= seeds; ++seed) {

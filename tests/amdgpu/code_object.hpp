@@ -33,7 +33,7 @@ class buffers final : public address_space {
     known[m.base] = m;
     ++changes;
   }
-  // Registers of a device, which is told what arrives there.
+  // Registers of a device, to which each store that arrives there is reported.
   void list_registers(const void* at, std::uint64_t bytes, register_file& device) {
     list(at, bytes, true, mapping::place::registers, mapping::caching::uncached);
     known[reinterpret_cast<std::uint64_t>(at)].device = &device;

@@ -6,7 +6,7 @@
 
 namespace amdgpu {
 
-// A device whose registers a test maps: it is told of each store that arrives.
+// A device whose registers a test maps: each store that arrives is reported to it.
 class register_file {
  public:
   virtual ~register_file() = default;

@@ -76,7 +76,7 @@ class ionic_context {
   // A pipeline of the NIC, as a mask: queue pairs take turns.
   std::uint8_t take_pipeline() { return static_cast<std::uint8_t>(1u << (pairs_++ % response_.pipelines)); }
   // Of the doorbells: queue pairs share them when there are more than these.
-  std::size_t take_copy() {
+  std::size_t next_copy() {
     const std::size_t last = std::max(response_.sq_type, response_.cq_type);
     if (last >= k_doorbell_copy / sizeof(std::uint64_t)) return 0;
     return copies_++ % ((k_doorbell_page - response_.doorbell_offset % k_doorbell_page) / k_doorbell_copy);
@@ -186,7 +186,7 @@ class ionic_send_queue final : public direct_queue {
       : port_(std::move(port)),
         depth_(depth),
         cq_depth_(cq_depth),
-        copy_(port_->context.take_copy()),
+        copy_(port_->context.next_copy()),
         parts_(port_->context.page(), depth, cq_depth),
         mine_(port_->port.identity),
         memory_(parts_.end, port_->hooks.rings, parts_.page, gpu::purpose::completions),
