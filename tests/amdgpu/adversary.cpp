@@ -3,6 +3,7 @@
 // right. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX90A", and MI200 ISA 4.4.
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
@@ -59,6 +60,26 @@ TEST(AmdgpuAdversary, AStoreIsOvertakenUnlessItIsWaitedFor) {
   EXPECT_GT(overtaken("s_waitcnt vmcnt(1)"), 0u) << "one may still be under way";
   EXPECT_GT(overtaken("s_waitcnt lgkmcnt(0)"), 0u) << "another counter";
   EXPECT_EQ(overtaken("s_waitcnt vmcnt(0)"), 0u);
+}
+
+// The values that arrive of two stores to one register, by all seeds.
+std::vector<u64> arrived(const std::string& between) {
+  std::vector<u64> all;
+  for (u64 seed = 1; seed <= seeds; ++seed) {
+    place_of_two two(seed);
+    rung_registers device;
+    two.m.visible.list_registers(two.cells, sizeof(two.cells), device);
+    two.m.load("global_store_dword v[0:1], v4, off\n" + between +
+               "\nglobal_store_dword v[0:1], v5, off\ns_waitcnt vmcnt(0)");
+    EXPECT_FALSE(two.m.go()) << two.m.shared.failed.sentence();
+    all.insert(all.end(), device.values.begin(), device.values.end());
+  }
+  return all;
+}
+
+TEST(AmdgpuAdversary, StoresToOneRegisterAreMergedUntilTheyAreWaitedFor) {
+  EXPECT_EQ(arrived(""), std::vector<u64>(seeds, 1));
+  EXPECT_EQ(arrived("s_waitcnt vmcnt(0)").size(), 2 * seeds);
 }
 
 // vmcnt counts to 63 (MI200 ISA 4.4).

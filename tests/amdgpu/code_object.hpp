@@ -33,6 +33,11 @@ class buffers final : public address_space {
     known[m.base] = m;
     ++changes;
   }
+  // Registers of a device, to which each store that arrives there is reported.
+  void list_registers(const void* at, std::uint64_t bytes, register_file& device) {
+    list(at, bytes, true, mapping::place::registers, mapping::caching::uncached);
+    known[reinterpret_cast<std::uint64_t>(at)].device = &device;
+  }
   // Lists memory that the GPU sees at an address of its own, as memory that a program registers.
   void list_at(std::uint64_t address, const void* host, std::uint64_t bytes) {
     mapping m;
@@ -57,6 +62,12 @@ class buffers final : public address_space {
  private:
   std::map<std::uint64_t, mapping> known;
   std::uint64_t changes = 1;
+};
+
+// A device that keeps what is written to its registers.
+struct rung_registers final : register_file {
+  void written(std::uint64_t, std::uint64_t value) override { values.push_back(value); }
+  std::vector<std::uint64_t> values;
 };
 
 struct freed_pages {

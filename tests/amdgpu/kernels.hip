@@ -2,11 +2,23 @@
 // Kernels that the interpreter's tests run: what compilers make of ordinary programs, at each level of optimization.
 #include <hip/hip_runtime.h>
 
+#include "xio/device/platform/platform.hpp"
+
 extern "C" {
 
 __global__ void vector_add(const int* a, const int* b, int* c, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < n) c[i] = a[i] + b[i];
+}
+
+// Every lane rings one register, or stores to it.
+__global__ void ring_one_register(unsigned long* at, int times) {
+  for (int i = 0; i < times; ++i) xio::dev::ring_doorbell(at, threadIdx.x + 1000ul * static_cast<unsigned>(i));
+}
+__global__ void store_to_one_register(unsigned long* at, int times) {
+  for (int i = 0; i < times; ++i)
+    xio::dev::store<xio::dev::scope::system, xio::dev::order::relaxed>(at,
+                                                                       threadIdx.x + 1000ul * static_cast<unsigned>(i));
 }
 
 // Each workgroup's sum by LDS and barriers, then one atomic.

@@ -29,7 +29,7 @@ fi
 for level in ${LEVELS:-0 1 2 3}; do
   code=$folder/kernels-O$level
   "${compiler[@]}" -x hip --offload-arch="$target" -std=c++20 "-O$level" -Wno-unused-command-line-argument "${library[@]}" --cuda-device-only -c \
-    -o "$code" "$srcdir/tests/amdgpu/kernels.hip"
+    -I"$srcdir/include" -o "$code" "$srcdir/tests/amdgpu/kernels.hip"
   echo "== -O$level"
   "$XIO_TEST_BUILDDIR/tests/amdgpu/known" "$code"
   XIO_AMDGPU_CODE=$code "$XIO_TEST_BUILDDIR/tests/amdgpu/kernels" --gtest_brief=1

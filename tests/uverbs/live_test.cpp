@@ -10,8 +10,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/options.hpp"
 #include "proxy/keys.hpp"
@@ -207,6 +211,38 @@ TEST(doorbell, EachNicHasItsOwnWhereTheLibraryHasThem) {
     EXPECT_EQ(std::memcmp(words, words + sizeof words / 2, sizeof words / 2), 0);
     (*nic)->unregister_memory(keys);
   }
+}
+
+// Stores to one register of several queue pairs may be merged, and then all but one of their doorbells are lost.
+TEST(doorbell, EachQueuePairHasItsOwnWhereTheLibraryHasThem) {
+  namespace r = xio::rdma;
+  constexpr std::size_t k_queues = 9;  // more than a page of a ConnectX has
+  const xio::options o = xio::options::from_environment();
+  const auto ports = r::open_ports(o, 0, 0, "", true);
+  std::map<void*, int> mapped;
+  r::direct_hooks hooks;
+  hooks.map_registers = [&](void* page, std::size_t) {
+    ++mapped[page];
+    return page;
+  };
+  hooks.unmap_registers = [&](void* page) { return --mapped[page] == 0; };
+  auto nic = r::find_direct_provider(ports.at(0))->open(ports.at(0), r::path_of(o), hooks);
+  const bool own = !is("mlx5") || library_has_own_doorbells(ports.at(0).context.get());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::unique_ptr<r::direct_queue>> queues;
+    std::set<std::uint64_t*> doorbells;
+    for (std::size_t i = 0; i < k_queues; ++i) {
+      queues.push_back(nic->make_queue(512, 1024, false));
+      xio::dev::ring_view v{};
+      xio::dev::ring_state state{};
+      queues.back()->fill(v, state);
+      doorbells.insert(v.rdma.doorbell);
+    }
+    EXPECT_EQ(doorbells.size(), own ? k_queues : 1u);
+    for (const auto& [page, times] : mapped) EXPECT_LE(times, 1) << page << " is mapped more than once";
+  }
+  nic.reset();
+  for (const auto& [page, times] : mapped) EXPECT_EQ(times, 0) << page << " is still mapped";
 }
 
 // Of the log, which a test run shows on its standard error.

@@ -6,6 +6,13 @@
 
 namespace amdgpu {
 
+// A device whose registers a test maps: each store that arrives is reported to it.
+class register_file {
+ public:
+  virtual ~register_file() = default;
+  virtual void written(std::uint64_t address, std::uint64_t value) = 0;
+};
+
 // One piece of memory that is mapped to the GPU.
 struct mapping {
   enum class place { local, peer, host, doorbell, registers };
@@ -19,7 +26,8 @@ struct mapping {
   place where = place::local;
   caching how = caching::coarse;
   bool writable = true;
-  unsigned owner = 0;  // the GPU whose memory it is, where place is local or peer
+  unsigned owner = 0;               // the GPU whose memory it is, where place is local or peer
+  register_file* device = nullptr;  // where place is registers, or null
 };
 
 // The page table of one GPU, as far as kernels are concerned. Calls come from every thread that runs waves.

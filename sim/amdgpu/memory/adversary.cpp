@@ -40,6 +40,17 @@ bool adversary::overlap(const pending& p, const access& of) {
   return false;
 }
 
+bool adversary::covers(const access& of, const pending& p) {
+  if (of.bytes != p.of.bytes) return false;
+  for (std::uint64_t a = p.of.active; a; a &= a - 1) {
+    const std::uint64_t at = p.address[std::countr_zero(a)];
+    bool found = false;
+    for (std::uint64_t b = of.active; b && !found; b &= b - 1) found = of.address[std::countr_zero(b)] == at;
+    if (!found) return false;
+  }
+  return true;
+}
+
 template <class Which>
 void adversary::remove_if(Which which) {
   std::size_t left = 0;
@@ -123,6 +134,14 @@ bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
   return good;
 }
 
+// A store takes the place of those of its wave that are under way to the same addresses.
+void adversary::merge(const access& of) {
+  const auto [low, high] = bounds(of);
+  remove_if([&, low = low, high = high](const pending& p) {
+    return !p.registers && !p.writes_back && p.of.wave == of.wave && p.low >= low && p.high <= high && covers(of, p);
+  });
+}
+
 bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
   if (!finish_older(of, false, no)) return false;
@@ -141,7 +160,9 @@ bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
 
 bool adversary::store(const access& of, const std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
-  if (!finish_older(of, true, no) || !memory.mapped(of, true, no)) return false;
+  if (!memory.mapped(of, true, no)) return false;
+  merge(of);
+  if (!finish_older(of, true, no)) return false;
   pending* const p = add(of, no);
   if (!p) return false;
   std::copy_n(data, (of.bytes + 3) / 4 * lanes, p->data);

@@ -2,8 +2,9 @@
 // Memory that does late and out of order what gfx90a may do late and out of order: S_WAITCNT of the MI200 ISA, and the
 // memory model for gfx90a of LLVM's AMDGPUUsage, neither of which was read again for this file. A store is under way
 // until the wave waits for its vmcnt, or until it leaves by itself in a later turn; those under way leave in any order
-// but where they overlap. A load delivers its registers when it is waited for, with the value of then or of when it was
-// issued, and what the compute unit's L1 holds may be older than that. A seed chooses.
+// but where they overlap, and one that a later one covers does not leave at all. A load delivers its registers when it
+// is waited for, with the value of then or of when it was issued, and what the compute unit's L1 holds may be older
+// than that. A seed chooses.
 #pragma once
 #include <memory>
 #include <random>
@@ -60,6 +61,8 @@ class adversary final : public port {
 
   bool wait(unsigned wave, std::uint64_t through, bool stores, refusal& no);
   static bool overlap(const pending& p, const access& of);
+  static bool covers(const access& of, const pending& p);
+  void merge(const access& of);
   bool finish(pending& p, refusal& no);
   bool write_back(const pending& p, refusal& no);
   bool finish_older(const access& of, bool loads_too, refusal& no);

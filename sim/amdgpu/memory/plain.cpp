@@ -122,7 +122,9 @@ const plain::window* plain::look(std::uint64_t address) {
   const mapping* found = space.find(address);
   if (!found || address - found->base >= found->bytes) return nullptr;
   window& w = known[next++ % known.size()];
-  w = {found->base, found->base + found->bytes, found->host - found->base, found->writable, found->where, found->how};
+  w = {found->base,  found->base + found->bytes, found->host - found->base, found->writable, found->where, found->how,
+       found->device};
+  has_device |= found->device != nullptr;
   return &w;
 }
 
@@ -244,12 +246,26 @@ bool plain::load(const access& of, std::uint32_t* data, refusal& no) {
   });
 }
 
+void plain::tell_device(const access& of, const std::uint32_t* data) {
+  const window* w = holds_all(of, true);
+  if (w == nullptr || w->device == nullptr) return;
+  for (std::uint64_t left = of.active; left; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    w->device->written(of.address[lane], of.bytes == 8 ? joined(data, lane) : data[lane]);
+  }
+}
+
+// Lanes that store to one address make one write, of one of their values.
 bool plain::store(const access& of, const std::uint32_t* data, refusal& no) {
   if (!of.active) return true;
   stored = true;
-  return by_width(of.bytes, [&](auto bytes) {
-    return each_lane(of, true, no, [&](unsigned lane, std::uint64_t at) { store_lane(at, bytes, data + lane); });
+  access one = of;
+  if (one_address(of)) one.active = std::bit_floor(of.active);
+  const bool good = by_width(of.bytes, [&](auto bytes) {
+    return each_lane(one, true, no, [&](unsigned lane, std::uint64_t at) { store_lane(at, bytes, data + lane); });
   });
+  if (good && has_device) tell_device(one, data);
+  return good;
 }
 
 bool plain::aligned(const access& of, refusal& no) {

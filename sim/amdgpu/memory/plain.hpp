@@ -40,6 +40,7 @@ class plain final : public port {
     bool writable = false;
     mapping::place where = mapping::place::local;
     mapping::caching how = mapping::caching::coarse;
+    register_file* device = nullptr;
   };
   // Null if nothing is mapped there.
   const window* look(std::uint64_t address);
@@ -48,6 +49,7 @@ class plain final : public port {
   void fence();
 
  private:
+  void tell_device(const access& of, const std::uint32_t* data);
   bool translate(std::uint64_t address, unsigned bytes, bool write, std::uint64_t& host, refusal& no);
   template <class One>
   bool each_lane(const access& of, bool write, refusal& no, One one);
@@ -57,6 +59,7 @@ class plain final : public port {
   unsigned next = 0;
   std::uint64_t seen = 0;  // generation of what is known
   bool stored = false;     // since the last fence
+  bool has_device = false;
 };
 
 }  // namespace amdgpu

@@ -216,14 +216,15 @@ std::uint64_t* device::find_bnxt_doorbell(const doorbell& d, running** whose) {
   return nullptr;
 }
 
-// The type of the queue is the place in the page.
+// The type of the queue is the place in the page, which has 64 bytes again and again.
 std::uint64_t* device::find_ionic_doorbell(const doorbell& d, running** whose) {
   const xio::wire::ionic::doorbell bell = xio::wire::ionic::get_doorbell(d.value);
+  const std::uint32_t type = d.offset % 64 / sizeof d.value;
   for (auto& [qpn, r] : running_) {
     if (r.page != d.page) continue;
     *whose = &r;
-    if (d.offset == k_ionic_sq_type * sizeof d.value && qpn == bell.qid) return &r.doorbell;
-    if (d.offset == k_ionic_cq_type * sizeof d.value && r.cq_number == bell.qid) return &r.cq_doorbell;
+    if (type == k_ionic_sq_type && qpn == bell.qid) return &r.doorbell;
+    if (type == k_ionic_cq_type && r.cq_number == bell.qid) return &r.cq_doorbell;
   }
   return nullptr;
 }

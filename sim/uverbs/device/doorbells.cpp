@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <mutex>
 
 namespace uverbs {
@@ -39,14 +40,54 @@ class hold {
   ~hold() { stored_lock.clear(std::memory_order_release); }
 };
 
-void keep(const doorbell& d) {
+// A store that has not left its core: one to the same address that comes first takes its place.
+struct waiting_store {
+  pid_t thread;  // 0: none
+  timespec since;
+  doorbell d;
+};
+constexpr std::uint32_t k_most_waiting = 64;
+waiting_store waiting[k_most_waiting];
+// Long for a lane, so that those of a wave come within it, and short for a test.
+constexpr std::int64_t k_longest_ns = 2000000;
+
+std::int64_t age_of(const waiting_store& w) {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (now.tv_sec - w.since.tv_sec) * 1000000000 + (now.tv_nsec - w.since.tv_nsec);
+}
+
+// Under the lock; false: there is no room.
+bool let_leave(waiting_store& w) {
+  if (count == k_room) return false;
+  stored[(first + count++) % k_room] = w.d;
+  w.thread = 0;
+  return true;
+}
+
+// Under the lock; false: there is no room.
+bool keep_now(const doorbell& d, bool is_waited_for) {
+  const pid_t me = gettid();
+  waiting_store* at = nullptr;
+  for (waiting_store& w : waiting)
+    if (w.thread == me && w.d.page == d.page && w.d.offset == d.offset) at = &w;
+  for (waiting_store& w : waiting)
+    if (at == nullptr && w.thread == 0) at = &w;
+  if (at == nullptr) return let_leave(waiting[0]) && keep_now(d, is_waited_for);
+  if (at->thread == 0) clock_gettime(CLOCK_MONOTONIC, &at->since);
+  at->thread = me;
+  at->d = d;
+  if (!is_waited_for) return true;
+  for (waiting_store& w : waiting)
+    if (w.thread == me && !let_leave(w)) return false;
+  return true;
+}
+
+void keep(const doorbell& d, bool is_waited_for) {
   for (;;) {
     {
       const hold h;
-      if (count != k_room) {
-        stored[(first + count++) % k_room] = d;
-        return;
-      }
+      if (keep_now(d, is_waited_for)) return;
     }
     sched_yield();
   }
@@ -69,7 +110,8 @@ std::size_t operand_bytes(const unsigned char* modrm) {
 
 // A store of 8 bytes from a register or of a constant, as compilers make it of an atomic store. False for another
 // instruction, and so for a store of another size.
-bool read_store(ucontext_t* c, std::uint64_t* value) {
+// is_waited_for: an SFENCE stands behind it, or it is locked.
+bool read_store(ucontext_t* c, std::uint64_t* value, bool* is_waited_for) {
   static constexpr int k_registers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                                         REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
   auto& regs = c->uc_mcontext.gregs;
@@ -92,12 +134,14 @@ bool read_store(ucontext_t* c, std::uint64_t* value) {
   } else {
     return false;
   }
+  static constexpr unsigned char k_sfence[] = {0x0f, 0xae, 0xf8};
+  *is_waited_for = opcode == 0x87 || std::memcmp(p + bytes, k_sfence, sizeof k_sfence) == 0;
   regs[REG_RIP] = reinterpret_cast<greg_t>(p + bytes);
   return true;
 }
 
 #else
-bool read_store(ucontext_t*, std::uint64_t*) { return false; }
+bool read_store(ucontext_t*, std::uint64_t*, bool*) { return false; }
 #endif
 
 struct sigaction handler_before;
@@ -108,7 +152,9 @@ void on_fault(int number, siginfo_t* info, void* context) {
   for (const page_entry& e : pages) {
     if (e.at.load(std::memory_order_acquire) != (at & ~(k_page - 1)) || at < k_page) continue;
     doorbell d{e.page.load(), static_cast<std::uint32_t>(at & (k_page - 1)), 0};
-    if (read_store(static_cast<ucontext_t*>(context), &d.value) && (d.offset & 7) == 0) return keep(d);
+    bool is_waited_for = false;
+    if (read_store(static_cast<ucontext_t*>(context), &d.value, &is_waited_for) && (d.offset & 7) == 0)
+      return keep(d, is_waited_for);
     static constexpr char k_text[] = "simulated RDMA device: a doorbell page takes aligned stores of 8 bytes alone\n";
     [[maybe_unused]] const auto written = write(2, k_text, sizeof k_text - 1);
     break;
@@ -156,6 +202,8 @@ void forget_doorbell_pages(void* at, std::size_t bytes) {
 
 bool take_doorbell(doorbell* to) {
   const hold h;
+  for (waiting_store& w : waiting)
+    if (w.thread != 0 && age_of(w) > k_longest_ns) let_leave(w);
   if (count == 0) return false;
   *to = stored[first % k_room];
   first = (first + 1) % k_room;

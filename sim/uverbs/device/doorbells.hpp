@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Pages of a device's registers. Hardware sees every store to them, in order, and so does this: the program's mapping
-// cannot be written, and what a store would have written is taken from the instruction that faults.
+// Pages of a device's registers: the program's mapping cannot be written, and what a store would have written is taken
+// from the instruction that faults. A GPU promises of such a page less than a CPU does: of the stores of one
+// instruction, or of one core until it waits, those to one address may be merged, and the last alone arrives. Here a
+// thread's store waits for 2 ms, and another to the same address takes its place; an SFENCE right behind a store lets
+// it leave at once, with all of its thread that wait.
 #pragma once
 #include <cstddef>
 #include <cstdint>

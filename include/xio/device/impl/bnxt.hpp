@@ -39,8 +39,8 @@ struct bnxt_codec {
   }
 
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(
-        r.rdma.doorbell, wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.rdma.depth_log2, unit_of(r)));
+    ring_doorbell(r.rdma.doorbell,
+                  wire::bnxt::doorbell_at(wire::bnxt::bell_sq, r.id, to, r.rdma.depth_log2, unit_of(r)));
   }
 
   // Takes all CQEs that are there, then rings the CQ's doorbell once: for the CQ's room, and only then for the ring's.
@@ -61,9 +61,8 @@ struct bnxt_codec {
     if (taken == 0) return completed;
     const u64 head = first + taken;
     store<scope::agent, order::relaxed>(&s->cq_head, head);
-    store<scope::system, order::release>(
-        r.rdma.bnxt.cq_doorbell,
-        wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.rdma.bnxt.cq_id, head, r.rdma.cq_depth_log2));
+    ring_doorbell(r.rdma.bnxt.cq_doorbell,
+                  wire::bnxt::doorbell_at(wire::bnxt::bell_cq, r.rdma.bnxt.cq_id, head, r.rdma.cq_depth_log2));
     if (p.upto != completed) ring_complete<order::release>(r, completed, p.upto);
     if (p.vendor != 0) ring_fail(r, XIO_ERR_TRANSPORT, p.vendor, p.upto);
     ring_keep_stored();

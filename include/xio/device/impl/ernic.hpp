@@ -32,7 +32,7 @@ struct ernic_codec {
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     store<scope::system, order::release>(r.rdma.ernic.indices + wire::ernic::k_tx_tail,
                                          wire::ernic::index_of(to, r.rdma.depth_log2));
-    store<scope::system, order::release>(reinterpret_cast<u32*>(r.rdma.doorbell), wire::ernic::doorbell(r.id));
+    ring_doorbell(reinterpret_cast<u32*>(r.rdma.doorbell), wire::ernic::doorbell(r.id));
   }
 
   // Takes all CQEs that are there, then gives their room back, and only then the ring's.

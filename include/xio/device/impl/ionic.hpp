@@ -29,8 +29,7 @@ struct ionic_codec {
   }
 
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
-    store<scope::system, order::release>(r.rdma.doorbell,
-                                         wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
+    ring_doorbell(r.rdma.doorbell, wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64) {
@@ -139,9 +138,8 @@ struct ionic_codec {
     }
     if (head == first) return;
     store<scope::agent, order::relaxed>(&r.state->cq_head, head);
-    store<scope::system, order::release>(
-        r.rdma.ionic.cq_doorbell,
-        wire::ionic::doorbell_value(r.rdma.ionic.cq_id, static_cast<u32>(head) & (r.rdma.cq_depth - 1)));
+    ring_doorbell(r.rdma.ionic.cq_doorbell,
+                  wire::ionic::doorbell_value(r.rdma.ionic.cq_id, static_cast<u32>(head) & (r.rdma.cq_depth - 1)));
     ring_keep_stored();
   }
 

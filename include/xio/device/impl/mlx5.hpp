@@ -31,7 +31,7 @@ struct mlx5_codec {
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     if (r.rdma.mlx5.doorbell_record != nullptr)
       store<scope::system, order::release>(r.rdma.mlx5.doorbell_record, wire::mlx5::record_value(to));
-    store<scope::system, order::release>(r.rdma.doorbell, wire::mlx5::doorbell_value(to, r.id));
+    ring_doorbell(r.rdma.doorbell, wire::mlx5::doorbell_value(to, r.id));
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {

@@ -94,7 +94,7 @@ struct nvme_codec {
     if (r.nvme.shadow_tail != nullptr &&
         !shadow_asks(r.nvme.shadow_tail, r.nvme.tail_event, static_cast<u32>(from) & mask, tail, mask))
       return false;
-    store<scope::system, order::release>(r.nvme.sq_doorbell, tail);
+    ring_doorbell(r.nvme.sq_doorbell, tail);
     return true;
   }
 
@@ -454,7 +454,7 @@ struct nvme_codec {
                        mask))
         return;
     }
-    store<scope::system, order::release>(r.nvme.cq_doorbell, now);
+    ring_doorbell(r.nvme.cq_doorbell, now);
     if (r.nvme.sq_doorbell != nullptr)
       store<scope::agent, order::relaxed>(&r.state->cq_doorbells,
                                           load<scope::agent, order::relaxed>(&r.state->cq_doorbells) + 1);

@@ -57,7 +57,7 @@ struct sdma_codec {
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
     const u64 written = to * k_sdma_slot_bytes;
     store<scope::system, order::release>(r.sdma.write_pointer, written);
-    store<scope::system, order::release>(r.sdma.doorbell, written);
+    ring_doorbell(r.sdma.doorbell, written);
   }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {

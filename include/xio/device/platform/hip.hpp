@@ -49,6 +49,19 @@ XIO_DEVICE void fence() {
   amdgcn::fence<S, O>();
 }
 
+// One lane after the other. A release waits until the wave's stores are done (MI200 ISA 4.4, VM_CNT; RDNA3 ISA,
+// VS_CNT), so the store of a lane is none that the next lane's could be merged with.
+template <class T>
+XIO_CONVERGENT void ring_doorbell(T* at, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  const u64 here = amdgcn::lanes_here();
+  const u32 count = popcount(here), mine = lanes_before(here);
+  u32 turn = 0;
+  do {
+    if (turn == mine) store<scope::system, order::release>(at, value);
+  } while (++turn != count);
+}
+
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p) {
   return (T*)amdgcn::in_global(p);

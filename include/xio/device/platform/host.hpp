@@ -48,6 +48,15 @@ constexpr u32 k_polls_in_line = 0;
 }  // namespace xio::dev
 #endif
 
+// ThreadSanitizer does not see the accesses of assembly.
+#if defined(__SANITIZE_THREAD__)
+#define XIO_HOST_SANITIZES_THREADS 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define XIO_HOST_SANITIZES_THREADS 1
+#endif
+#endif
+
 namespace xio::dev {
 
 template <order O>
@@ -106,6 +115,21 @@ XIO_DEVICE void fence() {
   __atomic_thread_fence(k_order<O>);
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
+#endif
+}
+
+// A page of registers may be mapped so that a core combines its writes: they leave at an SFENCE, which stands right
+// behind the store, where simulated doorbell pages look for it (sim/uverbs/device/doorbells.hpp).
+template <class T>
+XIO_DEVICE void ring_doorbell(T* at, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+#if defined(__x86_64__) && !defined(XIO_HOST_SANITIZES_THREADS)
+  asm volatile("mov %1, %0\n\tsfence" : "=m"(*at) : "r"(value) : "memory");
+#else
+  store<scope::system, order::release>(at, value);
+#if defined(__aarch64__)
+  asm volatile("dsb st" ::: "memory");
+#endif
 #endif
 }
 

@@ -74,6 +74,16 @@ XIO_DEVICE void fence_after_loads();
 template <scope S>
 XIO_DEVICE void fence_before_stores();
 
+// --- Doorbells ---------------------------------------------------------------------------------------
+
+// Writes a register of a device, of 4 or 8 bytes, behind all that the thread has written or seen before (a release of
+// system scope). Each call arrives at the device once, and those of a thread in their order, though other lanes ring
+// the same register at the same time. A store does not promise that: those of one instruction to one address are one
+// write of one lane's value, and those of one compute unit may be merged until it waits (docs/ordering.md, Doorbells).
+// On AMD the promise is for the lanes of a wave: waves that may ring at the same time want registers of their own.
+template <class T>
+XIO_DEVICE void ring_doorbell(T* at, T value);
+
 // --- Registers and addresses -------------------------------------------------------------------------
 
 // The same pointer, and the compiler may know that it is neither to memory of a workgroup nor of a thread. Accesses

@@ -142,6 +142,20 @@ XIO_DEVICE void store(T* p, T value) {
   }
 }
 
+// Stores of .mmio are all performed, and none is combined with another (PTX ISA 8.2, CUDA 12.2, memory consistency
+// model, mmio operations). They are relaxed.
+template <class T>
+XIO_DEVICE void ring_doorbell(T* p, T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  fence<scope::system, order::release>();
+  const ptx::word_of<T> w = ptx::to_word(value);
+  if constexpr (sizeof(T) == 4) {
+    XIO_PTX_STORE(".mmio.relaxed.sys.global", "", "b32", "r");
+  } else {
+    XIO_PTX_STORE(".mmio.relaxed.sys.global", "", "b64", "l");
+  }
+}
+
 // Two words that lie side by side, 16-byte aligned, in one access: each of them whole, and relaxed, at system scope
 // (PTX ISA: a vector access is one of each element, in no order).
 XIO_DEVICE void store_pair(u64* p, u64 a, u64 b) {

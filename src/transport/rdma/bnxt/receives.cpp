@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/bnxt/receives.hpp"
 
+#include "xio/device/platform/platform.hpp"
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::rdma::bnxt {
@@ -14,8 +15,6 @@ namespace w = wire::bnxt;
 constexpr std::uint32_t k_opcode = 0x80, k_used_slots = 3, k_size_shift = 16, k_number_at = 2;
 // Dwords of its completion, and its flags (bnxt_re-abi.h, struct bnxt_re_rc_cqe, BNXT_RE_RC_FLAGS_*).
 constexpr std::uint32_t k_immediate_at = 1, k_flags_shift = 16, k_has_immediate = 2, k_is_write = 8;
-
-void ring(std::uint64_t* doorbell, std::uint64_t value) { __atomic_store_n(doorbell, value, __ATOMIC_RELEASE); }
 
 }  // namespace
 
@@ -40,10 +39,10 @@ arrival receives::read(std::uint64_t n) const {
 }
 
 void receives::post(std::uint64_t end) {
-  ring(rings_.doorbell, w::doorbell_at(w::bell_rq, rings_.queue_pair, end, k_log_entries, k_entry_slots));
+  dev::ring_doorbell(rings_.doorbell, w::doorbell_at(w::bell_rq, rings_.queue_pair, end, k_log_entries, k_entry_slots));
 }
 void receives::give_back(std::uint64_t end) {
-  ring(rings_.cq_doorbell, w::doorbell_at(w::bell_cq, rings_.completion_queue, end, k_log_completions));
+  dev::ring_doorbell(rings_.cq_doorbell, w::doorbell_at(w::bell_cq, rings_.completion_queue, end, k_log_completions));
 }
 
 }  // namespace xio::rdma::bnxt

@@ -31,6 +31,9 @@ constexpr std::uint64_t k_count_from = 1u << 16;
 // Every queue pair has a receive queue, here of one page. Only writes with immediate use it, and a completion queue of
 // another page.
 constexpr std::uint32_t k_receive_bytes = ionic::receives::k_entry_bytes;
+// The NIC looks at the place of a doorbell modulo this alone, so a page has a copy of each for several queue pairs
+// (rocSHMEM, queue_pair_ionic.cpp, ring_doorbell_single: one for each lane of a wave).
+constexpr std::size_t k_doorbell_copy = 64, k_doorbell_page = 4096;
 constexpr std::uint32_t k_spans = (w::k_wqe_bytes - w::k_payload_at) / 16;
 
 // Where each part of a queue's memory begins. The driver takes queues in pages of the kernel's size.
@@ -64,14 +67,20 @@ class ionic_context {
   uverbs::domain& owner() { return *owner_; }
   const ionic::context_response& response() const { return response_; }
   std::size_t page() const { return std::size_t{1} << response_.page_shift; }
-  // Where a queue's doorbell is in the page.
-  std::size_t doorbell_of(std::uint8_t type) const {
-    return response_.doorbell_offset + std::size_t{type} * sizeof(std::uint64_t);
+  // Where a queue's doorbell is in the page, and its copies behind that.
+  std::size_t doorbell_of(std::uint8_t type, std::size_t copy = 0) const {
+    return response_.doorbell_offset + std::size_t{type} * sizeof(std::uint64_t) + copy * k_doorbell_copy;
   }
   // Entries that fill a page: what the vendor's library makes at least.
   std::uint32_t least_depth() const { return static_cast<std::uint32_t>(page() / w::k_wqe_bytes); }
   // A pipeline of the NIC, as a mask: queue pairs take turns.
   std::uint8_t take_pipeline() { return static_cast<std::uint8_t>(1u << (pairs_++ % response_.pipelines)); }
+  // Of the doorbells: queue pairs share them when there are more than these.
+  std::size_t next_copy() {
+    const std::size_t last = std::max(response_.sq_type, response_.cq_type);
+    if (last >= k_doorbell_copy / sizeof(std::uint64_t)) return 0;
+    return copies_++ % ((k_doorbell_page - response_.doorbell_offset % k_doorbell_page) / k_doorbell_copy);
+  }
   // Empty, or what of the driver's words cannot be.
   std::string lacks() const {
     if (response_.version == 0 || response_.pipelines == 0) return "RDMA on this NIC's firmware";
@@ -91,7 +100,7 @@ class ionic_context {
 
   ionic::context_response response_{};
   std::unique_ptr<uverbs::domain> owner_;
-  std::atomic<std::uint32_t> pairs_ = 0;
+  std::atomic<std::uint32_t> pairs_ = 0, copies_ = 0;
 };
 
 // --- A queue pair's objects --------------------------------------------------------------------------
@@ -177,6 +186,7 @@ class ionic_send_queue final : public direct_queue {
       : port_(std::move(port)),
         depth_(depth),
         cq_depth_(cq_depth),
+        copy_(port_->context.next_copy()),
         parts_(port_->context.page(), depth, cq_depth),
         mine_(port_->port.identity),
         memory_(parts_.end, port_->hooks.rings, parts_.page, gpu::purpose::completions),
@@ -209,7 +219,9 @@ class ionic_send_queue final : public direct_queue {
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
   void take_host_doorbells(dev::ring_view& v) const override {
     const ionic_context& context = port_->context;
-    const auto word = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
+    const auto word = [&](std::uint8_t type) {
+      return port_->doorbells.host_doorbell(context.doorbell_of(type, copy_));
+    };
     v.rdma.doorbell = word(context.response().sq_type);
     v.rdma.ionic.cq_doorbell = word(context.response().cq_type);
   }
@@ -225,8 +237,8 @@ class ionic_send_queue final : public direct_queue {
     v.rdma.cq_depth = cq_depth_;
     v.rdma.cq_depth_log2 = log2_of(cq_depth_);
     v.rdma.ionic.cq_id = made_.cq.number;
-    v.rdma.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type));
-    v.rdma.ionic.cq_doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type));
+    v.rdma.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type, copy_));
+    v.rdma.ionic.cq_doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type, copy_));
     state.credits = depth_ - 1;  // a full ring would look empty
   }
 
@@ -243,6 +255,7 @@ class ionic_send_queue final : public direct_queue {
 
   const std::shared_ptr<ionic_port> port_;
   const std::uint32_t depth_, cq_depth_;
+  const std::size_t copy_;  // of the doorbells
   const layout parts_;
   proxy::verbs_address mine_;
   gpu::buffer memory_;  // by parts_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/ionic/receives.hpp"
 
+#include "xio/device/platform/platform.hpp"
 #include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
@@ -16,7 +17,7 @@ constexpr std::uint32_t k_op_shift = 24, k_op_mask = 0x1f, k_write_immediate = 3
 
 void ring(std::uint64_t* doorbell, std::uint32_t queue, std::uint64_t index, std::uint32_t log_depth) {
   const auto place = static_cast<std::uint32_t>(index & ((std::uint64_t{1} << log_depth) - 1));
-  __atomic_store_n(doorbell, w::doorbell_value(queue, place), __ATOMIC_RELEASE);
+  dev::ring_doorbell(doorbell, w::doorbell_value(queue, place));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "base/error.hpp"
 #include "proxy/verbs_fabric.hpp"
@@ -17,11 +18,8 @@ namespace xio::rdma {
 
 namespace {
 
-// Firmware's page of memory and of registers (rdma-core providers/mlx5/mlx5.h: MLX5_ADAPTER_PAGE_SIZE).
+// Firmware's page of memory (rdma-core providers/mlx5/mlx5.h: MLX5_ADAPTER_PAGE_SIZE).
 constexpr std::size_t k_page = 4096;
-// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED of rdma-core 45 (providers/mlx5/mlx5dv.h), by its value: the library that runs may
-// be newer than the headers of the build.
-constexpr std::uint32_t k_own_uncached = 1u << 31;
 constexpr std::size_t k_slot = 64;
 constexpr std::size_t k_entry = 64;
 constexpr std::uint32_t k_most_depth = 32768;
@@ -48,46 +46,23 @@ std::uint32_t domain_number(ibv_pd* domain) {
   return out.pdn;
 }
 
-// As this process sees it; a GPU may see it elsewhere.
-void* register_page(const mlx5dv_devx_uar& uar) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_page - 1));
-}
-
 }  // namespace
 
-// --- The doorbell page -------------------------------------------------------------------------------
+// --- The port ----------------------------------------------------------------------------------------
 
-mlx5_doorbell_page::mlx5_doorbell_page(const proxy::verbs_port& port, direct_hooks hooks)
-    : port_(port), hooks_(std::move(hooks)) {
-  const std::string& device = port_.identity.device;
+mlx5_port::mlx5_port(const proxy::verbs_port& port, direct_hooks hooks)
+    : port_(port), hooks_(std::move(hooks)), registers_(port_, hooks_) {
   domain_ = domain_number(port_.domain.get());
   if (mlx5dv_devx_query_eqn(port_.context.get(), 0, &event_queue_) != 0)
     fail(XIO_ERR_UNSUPPORTED,
          "RDMA device {} port {} takes no firmware commands from users (DEVX): {}; grant CAP_NET_RAW, and update the "
          "NIC's firmware and driver",
-         device, port_.identity.port, errno_text(errno));
-  // Uncached stores only: kernels write 8 bytes and no more (MLX5DV_UAR_ALLOC_TYPE_NC, rdma-core 31). That doorbell is
-  // shared by all of a context, so one of our own is taken where the library has it, of four in a page; an older one
-  // refuses the value.
-  uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), k_own_uncached);
-  if (uar_ == nullptr) uar_ = mlx5dv_devx_alloc_uar(port_.context.get(), MLX5DV_UAR_ALLOC_TYPE_NC);
-  if (uar_ == nullptr)
-    fail(XIO_ERR_UNSUPPORTED,
-         "RDMA device {} port {} gives no uncached doorbell page: {}; queues that kernels drive want mlx5_ib of Linux "
-         "5.7 or newer and a NIC whose doorbell pages are not used up",
-         device, port_.identity.port, errno_text(errno));
-  const auto at = reinterpret_cast<std::uintptr_t>(uar_->reg_addr);
-  void* page = register_page(*uar_);
-  page_ = hooks_.map_registers ? hooks_.map_registers(page, k_page) : page;
-  if (page_ == nullptr) {
-    mlx5dv_devx_free_uar(uar_);
-    fail(XIO_ERR_UNSUPPORTED, "the GPU cannot map the doorbell page of RDMA device {}", device);
-  }
-  doorbell_ = reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(page_) + (at & (k_page - 1)));
+         port_.identity.device, port_.identity.port, errno_text(errno));
+  first_ = registers_.take();
 }
 
-mlx5_doorbell_page::~mlx5_doorbell_page() {
-  if (!hooks_.unmap_registers || hooks_.unmap_registers(register_page(*uar_))) mlx5dv_devx_free_uar(uar_);
+std::shared_ptr<mlx5_register> mlx5_port::take_register() {
+  return first_ != nullptr ? std::exchange(first_, nullptr) : registers_.take();
 }
 
 // --- A queue -----------------------------------------------------------------------------------------
@@ -100,19 +75,20 @@ mlx5_send_queue::layout::layout(std::uint32_t depth, bool receives)
       end(records + k_page) {}
 static_assert(mlx5::receives::k_ring_bytes % k_page == 0 && mlx5::receives::k_completion_bytes % k_page == 0);
 
-mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth, bool receives)
-    : page_(std::move(page)),
+mlx5_send_queue::mlx5_send_queue(std::shared_ptr<mlx5_port> port, std::uint32_t depth, bool receives)
+    : port_(std::move(port)),
+      register_(port_->take_register()),
       depth_(depth),
-      mine_(page_->port().identity),
+      mine_(port_->port().identity),
       ends_(text_of(mine_)),
       parts_(depth, receives),
       has_receives_(receives) {
-  if (!std::has_single_bit(depth) || depth > std::min(k_most_depth, std::bit_floor(page_->port().max_wr)))
+  if (!std::has_single_bit(depth) || depth > std::min(k_most_depth, std::bit_floor(port_->port().max_wr)))
     fail(XIO_ERR_CONFIG,
          "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
          "XIO_RING_DEPTH",
-         depth, mine_.device, mine_.port, std::min(k_most_depth, std::bit_floor(page_->port().max_wr)));
-  memory_ = gpu::buffer(parts_.end, page_->hooks().rings, k_page, gpu::purpose::completions);
+         depth, mine_.device, mine_.port, std::min(k_most_depth, std::bit_floor(port_->port().max_wr)));
+  memory_ = gpu::buffer(parts_.end, port_->hooks().rings, k_page, gpu::purpose::completions);
   auto* base = memory_.as<unsigned char>();
   // No entry is valid yet: opcode 15.
   const std::vector<unsigned char> invalid(parts_.records - parts_.entries, 0xff);
@@ -136,22 +112,20 @@ void mlx5_send_queue::make_all() {
   cq_ = make(
       "completion queue",
       mlx5::create_cq(
-          {log_depth, page_->page_id(), page_->event_queue(), entries_->umem_id, {records_->umem_id, k_cq_record}}),
+          {log_depth, register_->page_id(), port_->event_queue(), entries_->umem_id, {records_->umem_id, k_cq_record}}),
       &cqn);
   if (has_receives_)
     receive_cq_ = make("completion queue of receives",
                        mlx5::create_cq({mlx5::receives::k_log_entries,
-                                        page_->page_id(),
-                                        page_->event_queue(),
+                                        register_->page_id(),
+                                        port_->event_queue(),
                                         receive_entries_->umem_id,
                                         {records_->umem_id, k_receive_cq_record},
                                         false}),
                        &receive_cqn);
-  mlx5::qp_plan plan{log_depth,       page_->page_id(),
-                     page_->domain(), cqn,
-                     slots_->umem_id, {records_->umem_id, k_qp_record},
-                     false,           mlx5::receives::k_log_entries,
-                     receive_cqn};
+  mlx5::qp_plan plan{
+      log_depth, register_->page_id(),          port_->domain(), cqn, slots_->umem_id, {records_->umem_id, k_qp_record},
+      false,     mlx5::receives::k_log_entries, receive_cqn};
   mlx5::reply why{};
   try {
     qp_ = make("queue pair", mlx5::create_qp(plan), &mine_.qpn, &why);
@@ -164,8 +138,8 @@ void mlx5_send_queue::make_all() {
 }
 
 mlx5_send_queue::owned<mlx5dv_devx_umem> mlx5_send_queue::share(unsigned char* from, std::size_t bytes) {
-  ibv_context* context = page_->port().context.get();
-  const proxy::memory_exporter& export_memory = page_->hooks().export_memory;
+  ibv_context* context = port_->port().context.get();
+  const proxy::memory_exporter& export_memory = port_->hooks().export_memory;
   const gpu::exported_memory memory = export_memory ? export_memory(from, bytes) : gpu::exported_memory{};
   owned<mlx5dv_devx_umem> umem;
   if (memory.fd >= 0) {
@@ -191,7 +165,7 @@ mlx5_send_queue::owned<mlx5dv_devx_obj> mlx5_send_queue::make(const char* what, 
                                                               std::uint32_t* number, mlx5::reply* why) {
   mlx5::reply a{};
   owned<mlx5dv_devx_obj> object(
-      mlx5dv_devx_obj_create(page_->port().context.get(), c.data(), c.size(), a.data(), a.size()));
+      mlx5dv_devx_obj_create(port_->port().context.get(), c.data(), c.size(), a.data(), a.size()));
   if (object == nullptr && why != nullptr) *why = a;
   if (object == nullptr)
     fail(XIO_ERR_IO, "{}: the firmware makes no {} of {} entries: {}; {}", ends_, what, depth_, why_refused(a, errno),
@@ -221,7 +195,7 @@ std::array<unsigned char, 6> mlx5_send_queue::mac_of(const proxy::verbs_address&
   want.grh.hop_limit = path.hop_limit;
   want.grh.traffic_class = path.traffic_class;
   const auto drop = [](ibv_ah* a) { ibv_destroy_ah(a); };
-  const std::unique_ptr<ibv_ah, decltype(drop)> handle(ibv_create_ah(page_->port().domain.get(), &want), drop);
+  const std::unique_ptr<ibv_ah, decltype(drop)> handle(ibv_create_ah(port_->port().domain.get(), &want), drop);
   mlx5dv_ah out{};
   mlx5dv_obj object{};
   object.ah.in = handle.get();
@@ -239,7 +213,7 @@ void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const 
   ends_ = fmt::format("{} <-> {} of PE {}", text_of(mine_), text_of(remote), pe);
   mlx5::path_plan plan{};
   plan.port = mine_.port;
-  plan.needs_grh = page_->port().needs_grh;
+  plan.needs_grh = port_->port().needs_grh;
   plan.pkey_index = path.pkey_index;
   plan.mtu = agree_mtu(mine_, remote, pe, path.mtu);
   plan.sl = path.sl;
@@ -249,7 +223,7 @@ void mlx5_send_queue::connect(const proxy::verbs_address& remote, int pe, const 
   plan.retry = path.retry;
   plan.rnr_retry = path.rnr_retry;
   plan.responder_depth = mine_.responder_depth;
-  plan.initiator_depth = std::min(page_->port().initiator_depth, remote.responder_depth);
+  plan.initiator_depth = std::min(port_->port().initiator_depth, remote.responder_depth);
   // Queue pairs differ in it, so that networks spread them; from IB_ROCE_UDP_ENCAP_VALID_PORT_MIN (verbs.h) on.
   plan.source_port = static_cast<std::uint16_t>(0xc000 | ((mine_.qpn ^ remote.qpn) & 0x3fff));
   plan.remote_mac = mac_of(remote, pe, path);
@@ -266,7 +240,7 @@ void mlx5_send_queue::fill(dev::ring_view& v, dev::ring_state&) const {
   v.id = mine_.qpn;
   v.rdma.completions = base + parts_.entries;
   v.rdma.mlx5.doorbell_record = reinterpret_cast<std::uint32_t*>(base + parts_.records + k_qp_record) + 1;
-  v.rdma.doorbell = page_->doorbell();
+  v.rdma.doorbell = register_->doorbell();
 }
 
 // --- The NIC -----------------------------------------------------------------------------------------
@@ -276,11 +250,11 @@ namespace {
 class mlx5_nic final : public direct_nic {
  public:
   mlx5_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
-      : page_(std::make_shared<mlx5_doorbell_page>(port, hooks)), memory_(port, path, nullptr, hooks.export_memory) {}
-  const proxy::verbs_address& identity() const override { return page_->port().identity; }
-  std::uint64_t max_message() const override { return page_->port().max_message; }
+      : port_(std::make_shared<mlx5_port>(port, hooks)), memory_(port, path, nullptr, hooks.export_memory) {}
+  const proxy::verbs_address& identity() const override { return port_->port().identity; }
+  std::uint64_t max_message() const override { return port_->port().max_message; }
   proxy::verbs_fabric* fabric() override { return &memory_; }
-  port_facts port() const override { return read_port(page_->port().context.get(), identity().port); }
+  port_facts port() const override { return read_port(port_->port().context.get(), identity().port); }
   void poll_events() override { memory_.poll(); }  // no queue pair is a fabric's own here
   bool has_failed() const override { return memory_.has_failed(); }
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
@@ -288,11 +262,11 @@ class mlx5_nic final : public direct_nic {
   }
   void unregister_memory(const proxy::key_pair& keys) override { memory_.unregister_memory(keys); }
   std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t, bool receives) override {
-    return std::make_unique<mlx5_send_queue>(page_, depth, receives);
+    return std::make_unique<mlx5_send_queue>(port_, depth, receives);
   }
 
  private:
-  const std::shared_ptr<mlx5_doorbell_page> page_;
+  const std::shared_ptr<mlx5_port> port_;
   proxy::verbs_fabric memory_;  // registered as with any verbs device
 };
 

@@ -14,45 +14,42 @@
 #include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "transport/rdma/mlx5/receives.hpp"
+#include "transport/rdma/mlx5/registers.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 
-// All queues of a port share this: the doorbell page, and the numbers of the domain and event queue in commands.
-class mlx5_doorbell_page {
+// All queues of a port share this: its doorbell registers, and the numbers of the domain and event queue in commands.
+class mlx5_port {
  public:
   // Throws, saying what the driver, the firmware or the platform lacks.
-  mlx5_doorbell_page(const proxy::verbs_port& port, direct_hooks hooks);
-  ~mlx5_doorbell_page();
-  mlx5_doorbell_page(const mlx5_doorbell_page&) = delete;
-  mlx5_doorbell_page& operator=(const mlx5_doorbell_page&) = delete;
+  mlx5_port(const proxy::verbs_port& port, direct_hooks hooks);
+  mlx5_port(const mlx5_port&) = delete;
+  mlx5_port& operator=(const mlx5_port&) = delete;
 
   const proxy::verbs_port& port() const { return port_; }
   const direct_hooks& hooks() const { return hooks_; }
-  std::uint32_t page_id() const { return uar_->page_id; }
+  std::shared_ptr<mlx5_register> take_register();
   std::uint32_t domain() const { return domain_; }
   std::uint32_t event_queue() const { return event_queue_; }
-  std::uint64_t* doorbell() const { return doorbell_; }  // as kernels address it
-  std::uint64_t* host_doorbell() const { return static_cast<std::uint64_t*>(uar_->reg_addr); }
 
  private:
   const proxy::verbs_port port_;
   const direct_hooks hooks_;
-  mlx5dv_devx_uar* uar_ = nullptr;
-  void* page_ = nullptr;  // mapped for kernels
-  std::uint64_t* doorbell_ = nullptr;
   std::uint32_t domain_ = 0, event_queue_ = 0;
+  mlx5_registers registers_;
+  std::shared_ptr<mlx5_register> first_;  // taken with the port, which is refused without, for its first queue pair
 };
 
 class mlx5_send_queue final : public direct_queue {
  public:
   // depth: slots of 64 bytes, a power of two, at most 32768.
-  mlx5_send_queue(std::shared_ptr<mlx5_doorbell_page> page, std::uint32_t depth, bool receives);
+  mlx5_send_queue(std::shared_ptr<mlx5_port> port, std::uint32_t depth, bool receives);
 
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view& v) override;
   void stop() noexcept override { qp_.reset(); }
-  void take_host_doorbells(dev::ring_view& v) const override { v.rdma.doorbell = page_->host_doorbell(); }
+  void take_host_doorbells(dev::ring_view& v) const override { v.rdma.doorbell = register_->host_doorbell(); }
   void fill(dev::ring_view& v, dev::ring_state& state) const override;
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
 
@@ -72,7 +69,8 @@ class mlx5_send_queue final : public direct_queue {
   void modify(const char* step, const mlx5::command& c);
   std::array<unsigned char, 6> mac_of(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path) const;
 
-  const std::shared_ptr<mlx5_doorbell_page> page_;
+  const std::shared_ptr<mlx5_port> port_;
+  const std::shared_ptr<mlx5_register> register_;
   const std::uint32_t depth_;
   proxy::verbs_address mine_;
   std::string ends_;

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# doorbells.sh [PROGRAM]: on a machine with an NVIDIA GPU, nvcc and ncu. Each kernel of doorbells.cu rings 3,200 times; ncu
+# counts the writes to host memory that leave the L2 cache's slices, of which every kernel rings_* must have that many.
+# PROGRAM is a doorbells.cu that is built already.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rings=3200
+program=${1-}
+if [ -z "$program" ]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  program=$folder/doorbells
+  nvcc -std=c++20 -O3 -arch=native --expt-relaxed-constexpr -I"$here/../../include" -o "$program" "$here/doorbells.cu"
+fi
+"$program"
+ncu --csv --print-units base --clock-control none --metrics lts__t_sectors_aperture_sysmem_op_write.sum "$program" |
+  awk -v rings=$rings -F'","' '
+    /op_write/ {
+      name = $5
+      sub(/\(.*/, "", name)
+      count = $NF
+      gsub(/[",]/, "", count)
+      printf "%-14s %5d of %d writes\n", name, count, rings
+      if (name ~ /^rings_/ && count + 0 < rings) bad = 1
+      seen += name ~ /^rings_/
+    }
+    END {
+      if (seen != 4) print "ncu shows " seen + 0 " kernels rings_*, and there are 4"
+      exit bad || seen != 4
+    }'
