@@ -91,13 +91,15 @@ class campaign {
       }
   }
 
-  void finish() {
+  // False if results could not be written.
+  bool finish() {
     shown_.reset();
-    if (s_.me() != 0) return;
+    if (s_.me() != 0) return true;
     if (set_.format == tools::table_format::table)
       for (const std::string& line : backends_) std::printf("# %s\n", line.c_str());
-    if (!out_.finish()) fail(XIO_ERR_IO, "xio-perf: the results could not be written");
+    const bool written = out_.finish();
     if (!set_.plot.empty()) picture_.draw(set_.plot, about_, emulated_);
+    return written;
   }
 
  private:
@@ -137,8 +139,9 @@ void run_all(const settings& set, const std::vector<plan>& plans, const machine_
   session s(need_of(plans, m));
   campaign c(s, set, possible(set, s, plans), m);
   c.run();
-  c.finish();
-  s.close();
+  const bool written = c.finish();
+  s.close();  // before that is said: the other PEs have nothing to say of it
+  if (!written) fail(XIO_ERR_IO, "the results could not be written");
 }
 
 }  // namespace

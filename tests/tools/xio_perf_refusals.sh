@@ -172,6 +172,11 @@ if has HAVE_SODIUM; then
       sh "$perf" "${words[@]}"
   done
   export XIO_TIMEOUT_MS=60000
+  # By one PE, once.
+  # shellcheck disable=SC2016  # for the inner shell
+  ends 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
+  checks=$((checks + 1))
+  [ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
 fi
 # shellcheck disable=SC2016  # for the inner shell
 ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
