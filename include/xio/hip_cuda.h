@@ -81,6 +81,11 @@ inline hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int
   return cudaSuccess;
 }
 
+using hipFuncAttributes = cudaFuncAttributes;
+inline hipError_t hipFuncGetAttributes(hipFuncAttributes* out, const void* kernel) {
+  return cudaFuncGetAttributes(out, kernel);
+}
+
 // --- Memory ------------------------------------------------------------------------------------------
 
 using hipMemcpyKind = cudaMemcpyKind;
