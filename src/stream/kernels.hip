@@ -42,8 +42,25 @@ __device__ xio_status_t by_one(Body&& body) {
   return dev::by_leader(workgroup_group::here(), [&] { return dev::posted{0, body()}; }).status;
 }
 
+// Waits with the deadline of the call.
+struct stay {
+  template <class Done, class Late>
+  __device__ xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& late) const {
+    u64 since = 0;
+    const auto then = [&] {
+      dev::watched();
+      return dev::hdp_flush(c);
+    };
+    return dev::poll_since<0>(c, &since, dev::timed_queues{}, done, then, late);
+  }
+};
+__device__ xio_status_t wait(const xio_ctx_t& c, const job& j, int cmp) {
+  const u64* sig = j.sig;
+  return dev::until<stay, u64>(c, sig, cmp, j.value, nullptr, dev::call_kind::signal_wait_until);
+}
+
 __device__ xio_status_t take(const xio_ctx_t& c, const job& j) {
-  const xio_status_t come = xio_signal_wait_until(c, j.sig, XIO_CMP_GE, j.value);
+  const xio_status_t come = wait(c, j, XIO_CMP_GE);
   u64 old = 0;
   return come != XIO_OK ? come
                         : dev::change<dev::amo::add, true>(c, j.sig, u64{0} - j.value, u64{0}, xio_my_pe(c), &old);
@@ -66,8 +83,7 @@ __device__ xio_status_t copy(const xio_ctx_t& c, const job& j) {
     case call::put_signal:
       return xio_put_signal_wg(c, j.dst, j.src, j.bytes, j.sig, j.value, static_cast<xio_signal_op_t>(j.how), j.pe);
     case call::signal_op: return by_one([&] { return signal(c, j); });
-    case call::signal_wait:
-      return by_one([&] { return xio_signal_wait_until(c, j.sig, static_cast<xio_cmp_t>(j.how), j.value); });
+    case call::signal_wait: return by_one([&] { return wait(c, j, static_cast<int>(j.how)); });
     default: return by_one([&] { return take(c, j); });
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls on a stream (xio/stream.h): what each moves, by sizes, into poisoned memory; what the host's books refuse; and
-// failures, of which the first ends all later calls. `stream dead`: the last PE is not there any more.
+// failures, of which the first ends all later calls; replays of graphs. `stream dead`: the last PE is not there any
+// more. `stream dies`: it ends in the middle of replays.
 #include <unistd.h>
 #include <xio/stream.h>
 
@@ -124,7 +125,9 @@ void expect_moved(const place& p, const row& r, size_t bytes) {
   wanted.resize(p.room(), rig::k_poison);
   rig::expect_same(rig::team::read(p.dst, p.room()), wanted, name.c_str());
   p.t.barrier();
-  rig::expect(rig::team::read(p.sig, 1)[0] == 0, "%s: the signal was not taken", name.c_str());
+  if (!rig::expect(rig::team::read(p.sig, 1)[0] == 0, "%s: the signal was not taken", name.c_str()))
+    rig::team::write(p.sig, std::vector<uint64_t>(1));
+  p.t.barrier();
 }
 
 void move_all(place& p) {
@@ -358,11 +361,115 @@ void fail_all(place& p) {
   expect_moved(p, k_rows[0], 1001);
 }
 
-// The last PE ends without a word.
-int go_on_alone(place& p) {
+// --- Graphs ------------------------------------------------------------------------------------------
+
+constexpr size_t k_words = 700;
+constexpr uint64_t k_sent = 1000;
+
+// The words of one stream's graph.
+struct loop_words {
+  int64_t *mine, *sums, *all, *from_last;  // symmetric: 1, 1, a word of each PE, k_words
+  uint64_t* sig;
+  int* bad;
+};
+
+__global__ void prepare_round(loop_words w, int me) {
+  ++*w.mine;
+  for (size_t i = threadIdx.x; i < k_words; i += blockDim.x) w.from_last[k_words + i] = *w.mine * (me + 1);
+}
+// One replay later than prepare_round every PE has the same number.
+__global__ void judge_round(loop_words w, int n, int last) {
+  const int64_t round = *w.mine;
+  if (*w.sums != round * n) ++*w.bad;
+  for (int pe = 0; pe < n; ++pe)
+    if (w.all[pe] != round) ++*w.bad;
+  for (size_t i = 0; i < k_words; ++i)
+    if (w.from_last[i] != round * (last + 1)) ++*w.bad;
+}
+
+// A graph that does the same with another number in every replay. barriers: of all PEs, which one stream at a time
+// makes.
+hipGraphExec_t capture_loop(const place& p, const loop_words& w, bool barriers) {
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t exec = nullptr;
+  MUST(hipStreamBeginCapture(p.stream, hipStreamCaptureModeGlobal));
+  hipLaunchKernelGGL(prepare_round, dim3(1), dim3(1), 0, p.stream, w, p.t.me);
+  GIVE(xio_reduce_on_stream, p.team, XIO_REDUCE_SUM, XIO_INT64, w.sums, w.mine, 1);
+  GIVE(xio_fcollect_on_stream, p.team, w.all, w.mine, sizeof *w.mine);
+  GIVE(xio_put_signal_on_stream, w.from_last, w.from_last + k_words, k_words * sizeof *w.from_last, w.sig, k_sent,
+       XIO_SIGNAL_ADD, p.next());
+  GIVE(xio_signal_take_on_stream, w.sig, k_sent);
+  hipLaunchKernelGGL(judge_round, dim3(1), dim3(1), 0, p.stream, w, p.t.n, p.last());
+  if (barriers)
+    GIVE_ALONE(xio_barrier_all_on_stream);
+  else
+    GIVE(xio_team_barrier_on_stream, p.team);
+  expect_first(p, XIO_OK, "in a capture");
+  MUST(hipStreamEndCapture(p.stream, &graph));
+  MUST(hipGraphInstantiateWithFlags(&exec, graph, 0));
+  MUST(hipGraphDestroy(graph));
+  return exec;
+}
+
+loop_words words_of(const place& p) {
+  loop_words w{p.t.symmetric<int64_t>(1),
+               p.t.symmetric<int64_t>(1),
+               p.t.symmetric<int64_t>(static_cast<size_t>(p.t.n)),
+               p.t.symmetric<int64_t>(2 * k_words),
+               p.t.symmetric<uint64_t>(1),
+               nullptr};
+  MUST(hipHostMalloc(&w.bad, sizeof *w.bad, 0));
+  *w.bad = 0;
+  return w;
+}
+
+// Two graphs in two streams, each on a channel of its own. `leave_at`: the last PE ends in the middle.
+void replay(place& p, int rounds, int leave_at) {
+  place q = p;
+  q.team = xio_team_channel(p.team, 1);
+  MUST(hipStreamCreateWithFlags(&q.stream, hipStreamNonBlocking));
+  q.attr.status = nullptr;
+  p.attr.timeout_ms = q.attr.timeout_ms = leave_at >= 0 ? 500 : 0;
+  const loop_words mine = words_of(p), other = words_of(q);
+  const hipGraphExec_t first = capture_loop(p, mine, true), second = capture_loop(q, other, false);
   p.t.barrier();
-  if (p.t.me == p.t.n - 1) _exit(0);
-  fail_once(p, "a barrier with a dead PE", true, [&] { GIVE_ALONE(xio_barrier_all_on_stream); });
+  const double took = seconds_of([&] {
+    for (int i = 0; i < rounds; ++i) {
+      if (i == leave_at && p.t.me == p.t.n - 1) _exit(0);
+      MUST(hipGraphLaunch(first, p.stream));
+      MUST(hipGraphLaunch(second, q.stream));
+    }
+    p.sync();
+    q.sync();
+  });
+  if (leave_at >= 0) {
+    rig::expect(took < 10, "%d replays with a dead PE took %.2f s", rounds, took);
+    xio_status_t found = XIO_OK;
+    MUST(xio_ctx_failed(p.t.world(), p.t.ctx, &found));
+    rig::expect(found == XIO_ERR_TIMEOUT || found == XIO_ERR_TRANSPORT, "with a dead PE: %s", xio_status_name(found));
+    rig::expect_status(*static_cast<volatile xio_status_t*>(p.status), found, "the last call");
+    return;
+  }
+  expect_first(p, XIO_OK, "replays");
+  rig::expect_status(*static_cast<volatile xio_status_t*>(p.status), XIO_OK, "the last call");
+  for (const loop_words& w : {mine, other}) {
+    rig::expect(*w.bad == 0, "%d words of %d replays are wrong", *w.bad, rounds);
+    rig::expect(rig::team::read(w.mine, 1)[0] == rounds, "%d replays", rounds);
+  }
+  p.t.barrier();
+  MUST(hipGraphExecDestroy(first));
+  MUST(hipGraphExecDestroy(second));
+  MUST(hipStreamDestroy(q.stream));
+}
+
+// The last PE ends without a word: in front of calls, or in the middle of replays.
+int go_on_alone(place& p, bool in_graphs) {
+  p.t.barrier();
+  if (p.t.me == p.t.n - 1 && !in_graphs) _exit(0);
+  if (in_graphs)
+    replay(p, 200, 50);
+  else
+    fail_once(p, "a barrier with a dead PE", true, [&] { GIVE_ALONE(xio_barrier_all_on_stream); });
   std::printf("stream dead: PE %d: %d failed\n", p.t.me, rig::failures);
   std::fflush(nullptr);
   _exit(rig::failures == 0 ? 0 : 1);
@@ -385,11 +492,13 @@ int main(int argc, char** argv) {
   MUST(hipHostMalloc(&p.status, sizeof *p.status, 0));
   p.attr.status = p.status;
   MUST(xio_stream_prepare(t.world(), t.ctx));
-  if (argc > 1 && std::strcmp(argv[1], "dead") == 0) return go_on_alone(p);
+  const std::string how = argc > 1 ? argv[1] : "";
+  if (how == "dead" || how == "dies") return go_on_alone(p, how == "dies");
   move_all(p);
   reduce_all(p);
   refuse_all(p);
   fail_all(p);
+  replay(p, rig::is_short() ? 20 : 1000, -1);
   MUST(xio_team_destroy(t.world(), team));
   MUST(hipStreamDestroy(p.stream));
   return rig::verdict("stream", t);
