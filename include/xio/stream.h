@@ -126,10 +126,35 @@ XIO_EXPORT xio_status_t xio_fcollect_on_stream(xio_world_t* world, xio_ctx_t ctx
 XIO_EXPORT xio_status_t xio_broadcast_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
                                                 const void* src, size_t bytes, int root, xio_stream_t stream,
                                                 const xio_stream_attr_t* attr);
+/* As xio_fcollect, but every member may give another size. */
+XIO_EXPORT xio_status_t xio_collect_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
+                                              const void* src, size_t bytes, xio_stream_t stream,
+                                              const xio_stream_attr_t* attr);
+/* Blocks of any sizes. The four tables lie in memory that the GPU reads, and are read when the call is made there, so
+ * that work before it in the stream may fill them in. */
+XIO_EXPORT xio_status_t xio_alltoallv_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
+                                                const size_t* dst_offsets, const size_t* dst_bytes, const void* src,
+                                                const size_t* src_offsets, const size_t* src_bytes, xio_stream_t stream,
+                                                const xio_stream_attr_t* attr);
 /* Of `count` elements of `type`; dst may be src. */
 XIO_EXPORT xio_status_t xio_reduce_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, xio_reduction_t op,
                                              xio_type_t type, void* dst, const void* src, size_t count,
                                              xio_stream_t stream, const xio_stream_attr_t* attr);
+
+/* The same, of which each member gets its part: `src` has `count` elements for each member. */
+XIO_EXPORT xio_status_t xio_reduce_scatter_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team,
+                                                     xio_reduction_t op, xio_type_t type, void* dst, const void* src,
+                                                     size_t count, xio_stream_t stream, const xio_stream_attr_t* attr);
+
+/* Storage: as xio_read, xio_write and xio_storage_sync of device/storage.hpp. */
+XIO_EXPORT xio_status_t xio_read_on_stream(xio_world_t* world, xio_ctx_t ctx, void* buf, xio_storage_t storage,
+                                           uint64_t offset, size_t bytes, xio_stream_t stream,
+                                           const xio_stream_attr_t* attr);
+XIO_EXPORT xio_status_t xio_write_on_stream(xio_world_t* world, xio_ctx_t ctx, const void* buf, xio_storage_t storage,
+                                            uint64_t offset, size_t bytes, xio_stream_t stream,
+                                            const xio_stream_attr_t* attr);
+XIO_EXPORT xio_status_t xio_storage_sync_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_storage_t storage,
+                                                   xio_stream_t stream, const xio_stream_attr_t* attr);
 
 /* Local, any thread, also while a stream is captured: one load of the host's memory. *first is the status of the first
  * call on a stream that has failed on this ctx since it was made, cleared or recovered; XIO_OK: none has. */

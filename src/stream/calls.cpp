@@ -66,6 +66,15 @@ void fill_blocks(order& o, job& j, xio_team_t team, void* dst, const void* src, 
   fill(j, dst, src, bytes, 0);
 }
 
+// The bytes of `count` elements.
+std::size_t fill_kind(order& o, job& j, xio_reduction_t op, xio_type_t type, std::size_t count) {
+  o.is_one_of(op, XIO_REDUCE_XOR + 1, "op");
+  o.is_one_of(type, k_types, "type");
+  o.combines(op, type);
+  j.how = static_cast<std::uint32_t>(op) << k_type_bits | static_cast<std::uint32_t>(type);
+  return o.product(count, size_of(type), "count");
+}
+
 }  // namespace
 
 extern "C" {
@@ -174,15 +183,35 @@ xio_status_t xio_broadcast_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team
   });
 }
 
+xio_status_t xio_collect_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst, const void* src,
+                                   size_t bytes, xio_stream_t stream, const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(collect, [&](order& o, job& j) {
+    fill_blocks(o, j, team, dst, src, bytes);
+    o.symmetric(dst, bytes, "dst");
+    o.local_of_team(src, bytes, "src");
+  });
+}
+
+xio_status_t xio_alltoallv_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
+                                     const size_t* dst_offsets, const size_t* dst_bytes, const void* src,
+                                     const size_t* src_offsets, const size_t* src_bytes, xio_stream_t stream,
+                                     const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(alltoallv, [&, function = __func__](order& o, job& j) {
+    fill_blocks(o, j, team, dst, src, 0);
+    for (const size_t* table : {dst_offsets, dst_bytes, src_offsets, src_bytes})
+      not_null(table, function, "a table of offsets or sizes");
+    j.tables[0] = dst_offsets;
+    j.tables[1] = dst_bytes;
+    j.tables[2] = src_offsets;
+    j.tables[3] = src_bytes;
+  });
+}
+
 xio_status_t xio_reduce_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, xio_reduction_t op,
                                   xio_type_t type, void* dst, const void* src, size_t count, xio_stream_t stream,
                                   const xio_stream_attr_t* attr) {
   return XIO_STREAM_CALL(reduce, [&, function = __func__](order& o, job& j) {
-    o.is_one_of(op, XIO_REDUCE_XOR + 1, "op");
-    o.is_one_of(type, k_types, "type");
-    if (op >= XIO_REDUCE_AND && type >= XIO_HALF)
-      xio::fail(XIO_ERR_ARG, "{}: AND, OR and XOR are for integers; give another op, or an integer type", function);
-    const std::size_t bytes = o.product(count, size_of(type), "count");
+    const std::size_t bytes = fill_kind(o, j, op, type, count);
     fill_blocks(o, j, team, dst, src, bytes);
     // Packets come from any memory, and go to any.
     const bool packets = bytes <= team.packet_bytes;
@@ -190,7 +219,47 @@ xio_status_t xio_reduce_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t 
     o.symmetric(packets ? ctx.arena : src, bytes, "src");
     if (bytes != 0) not_null(dst, function, "dst");
     if (bytes != 0) not_null(src, function, "src");
-    j.how = static_cast<std::uint32_t>(op) << k_type_bits | static_cast<std::uint32_t>(type);
+  });
+}
+
+xio_status_t xio_reduce_scatter_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, xio_reduction_t op,
+                                          xio_type_t type, void* dst, const void* src, size_t count,
+                                          xio_stream_t stream, const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(reduce_scatter, [&](order& o, job& j) {
+    const std::size_t bytes = fill_kind(o, j, op, type, count);
+    fill_blocks(o, j, team, dst, src, bytes);
+    o.symmetric(dst, bytes, "dst");
+    o.symmetric(src, o.product(o.members(), bytes, "elements for each member"), "src");
+  });
+}
+
+xio_status_t xio_read_on_stream(xio_world_t* world, xio_ctx_t ctx, void* buf, xio_storage_t storage, uint64_t offset,
+                                size_t bytes, xio_stream_t stream, const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(read, [&](order& o, job& j) {
+    o.storage(storage, offset, bytes, false);
+    o.for_drives(buf, bytes);
+    fill(j, buf, nullptr, bytes, 0);
+    j.storage = storage;
+    j.value = offset;
+  });
+}
+
+xio_status_t xio_write_on_stream(xio_world_t* world, xio_ctx_t ctx, const void* buf, xio_storage_t storage,
+                                 uint64_t offset, size_t bytes, xio_stream_t stream, const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(write, [&](order& o, job& j) {
+    o.storage(storage, offset, bytes, true);
+    o.for_drives(buf, bytes);
+    fill(j, nullptr, buf, bytes, 0);
+    j.storage = storage;
+    j.value = offset;
+  });
+}
+
+xio_status_t xio_storage_sync_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_storage_t storage, xio_stream_t stream,
+                                        const xio_stream_attr_t* attr) {
+  return XIO_STREAM_CALL(storage_sync, [&](order& o, job& j) {
+    o.storage(storage, 0, 0, false);
+    j.storage = storage;
   });
 }
 

@@ -90,10 +90,34 @@ void order::local(const void* p, std::size_t bytes, const char* what, int pe) co
        function_, what, p, bytes, route_name(ctx_.plan().to[static_cast<std::size_t>(pe)].small), pe);
 }
 
+void order::for_drives(const void* p, std::size_t bytes) const {
+  if (bytes == 0) return;
+  if (p == nullptr || !is_aligned(p, 4))
+    fail(XIO_ERR_ARG, "{}: buf {} is null or not 4-byte aligned; give the address of {} bytes", function_, p, bytes);
+  if (world_.local_memory().knows(p, bytes)) return;
+  fail(XIO_ERR_NOT_REGISTERED,
+       "{}: buf {} with {} bytes is neither symmetric nor registered; register it with xio_mem_register", function_, p,
+       bytes);
+}
+
 void order::local_of_team(const void* p, std::size_t bytes, const char* what) const {
   // Smaller messages go as packets, out of memory of the team's.
   for (const int pe : world_.teams().get(launch_.team).pes)
     if (pe != world_.members().me() && (bytes > launch_.team.packet_bytes || p == nullptr)) local(p, bytes, what, pe);
+}
+
+void order::storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const {
+  const dev::storage_view& view = world_.storages().info(s);
+  if (s.view != world_.storages().row(s))
+    fail(XIO_ERR_ARG, "{}: the storage is not as xio_storage_open returned it; give that value, unchanged", function_);
+  if (writes && view.read_only != 0)
+    fail(XIO_ERR_ARG, "{}: the storage is read-only; open it without XIO_STORAGE_READ_ONLY", function_);
+  if (offset % view.block_bytes != 0 || bytes % view.block_bytes != 0)
+    fail(XIO_ERR_ARG, "{}: {} bytes from {} on are no whole blocks of {}; give multiples of the block", function_,
+         bytes, offset, view.block_bytes);
+  if (offset > view.bytes || bytes > view.bytes - offset)
+    fail(XIO_ERR_ARG, "{}: {} bytes from {} on end behind the storage's {}; give less", function_, bytes, offset,
+         view.bytes);
 }
 
 void order::word(const std::uint64_t* sig) const {
@@ -106,6 +130,11 @@ void order::word(const std::uint64_t* sig) const {
 void order::is_one_of(int value, int count, const char* what) const {
   if (value < 0 || value >= count)
     fail(XIO_ERR_ARG, "{}: {} is {}, not one of 0 to {}", function_, what, value, count - 1);
+}
+
+void order::combines(xio_reduction_t op, xio_type_t type) const {
+  if (op >= XIO_REDUCE_AND && type >= XIO_HALF)
+    fail(XIO_ERR_ARG, "{}: AND, OR and XOR are for integers; give another op, or an integer type", function_);
 }
 
 void order::put_in_stream(std::uint32_t workgroups, bool last) {

@@ -27,9 +27,13 @@ class order {
   // Memory that the engine reaches that carries it to or from PE `pe`, or to any member.
   void local(const void* p, std::size_t bytes, const char* what, int pe) const;
   void local_of_team(const void* p, std::size_t bytes, const char* what) const;
+  void for_drives(const void* p, std::size_t bytes) const;
+  // So many bytes of a storage that is open, from `offset` on.
+  void storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const;
   // A word that signals change or waits look at.
   void word(const std::uint64_t* sig) const;
   void is_one_of(int value, int count, const char* what) const;
+  void combines(xio_reduction_t op, xio_type_t type) const;
 
   // Launches it.
   void copy(call what, const job& j);

@@ -22,9 +22,15 @@ enum class call : std::uint32_t {
   team_barrier,
   team_sync,
   alltoall,
+  alltoallv,
   fcollect,
+  collect,
   broadcast,
-  reduce
+  reduce,
+  reduce_scatter,
+  read,
+  write,
+  storage_sync
 };
 
 struct job {
@@ -36,8 +42,10 @@ struct job {
   std::uint64_t bytes;
   std::uint64_t* sig;
   std::uint64_t value;
-  std::uint32_t* failed;  // the ctx's word on the host, for its first failure
-  xio_status_t* status;   // may be null
+  const std::size_t* tables[4];  // of alltoallv, as its parameters come
+  xio_storage_t storage;         // `value` is the place in it
+  std::uint32_t* failed;         // the ctx's word on the host, for its first failure
+  xio_status_t* status;          // may be null
 };
 
 // A kernel and where it goes. Of several workgroups each makes a part of the copy.

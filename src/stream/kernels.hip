@@ -21,10 +21,14 @@ using dev::u64;
 using dev::workgroup_group;
 
 // A kernel has its own copy of all that it calls, and is compiled for the most registers that one of its calls needs.
-enum family : u32 { copies, barriers, moves, reduces };
+enum family : u32 { copies, barriers, moves, reduces, drives };
 
 __host__ __device__ constexpr family family_of(call what) {
-  return what < call::quiet ? copies : what < call::alltoall ? barriers : what < call::reduce ? moves : reduces;
+  return what < call::quiet      ? copies
+         : what < call::alltoall ? barriers
+         : what < call::reduce   ? moves
+         : what < call::read     ? reduces
+                                 : drives;
 }
 
 // This workgroup's part of a copy.
@@ -101,15 +105,26 @@ __device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, con
 __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   switch (j.what) {
     case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
+    case call::alltoallv:
+      return xio_alltoallv_wg(c, t, j.dst, j.tables[0], j.tables[1], j.src, j.tables[2], j.tables[3]);
     case call::fcollect: return xio_fcollect_wg(c, t, j.dst, j.src, j.bytes);
+    case call::collect: return xio_collect_wg(c, t, j.dst, j.src, j.bytes);
     default: return xio_broadcast_wg(c, t, j.dst, j.src, j.bytes, j.pe);
   }
 }
 
 __device__ xio_status_t reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
-  return dev::teams::reduce_by_kind(
-      workgroup_group::here(), c, t,
-      {static_cast<unsigned char*>(j.dst), static_cast<const unsigned char*>(j.src), j.bytes, t.n_pes, false, j.how});
+  return dev::teams::reduce_by_kind(workgroup_group::here(), c, t,
+                                    {static_cast<unsigned char*>(j.dst), static_cast<const unsigned char*>(j.src),
+                                     j.bytes, t.n_pes, j.what == call::reduce_scatter, j.how});
+}
+
+__device__ xio_status_t transfer(const xio_ctx_t& c, const job& j) {
+  switch (j.what) {
+    case call::read: return xio_read_wg(c, j.dst, j.storage, j.value, j.bytes);
+    case call::write: return xio_write_wg(c, j.src, j.storage, j.value, j.bytes);
+    default: return xio_storage_sync_wg(c, j.storage);
+  }
 }
 
 // The first failure of the ctx's calls stays.
@@ -134,6 +149,7 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
     if constexpr (F == barriers) status = synchronise(c, t, j);
     if constexpr (F == moves) status = move(c, t, j);
     if constexpr (F == reduces) status = reduce(c, t, j);
+    if constexpr (F == drives) status = transfer(c, j);
   }
   if (status != before && g.leader()) keep(view, status, j.failed);
   if (j.status == nullptr) return;
@@ -196,13 +212,14 @@ const char* refusal_of(const launch& l) {
     case barriers: start<barriers>(l); break;
     case moves: start<moves>(l); break;
     case reduces: start<reduces>(l); break;
+    case drives: start<drives>(l); break;
   }
   return text_of(hipGetLastError());
 }
 
 const char* load_kernels() {
   const on_device here;
-  for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>})
+  for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>, &load<drives>})
     if (const char* why = text_of(load_one())) return why;
   return nullptr;
 }

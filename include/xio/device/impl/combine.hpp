@@ -25,12 +25,10 @@ XIO_DEVICE T reduced_number(T a, T b) {
   }
 }
 
-// Op of code that does any reduce, see kinds.hpp.
+// Op of code that does any reduce, by a number (kinds.hpp). Any T: a template is not looked into before it is used.
 constexpr auto k_by_kind = static_cast<xio_reduction>(15);
-XIO_DEVICE u32 log2_size_of_kind(u32 kind);
-XIO_DEVICE u32 detail_of_kind(u32 kind);
-template <class Word = vec16>
-XIO_OUT_OF_LINE Word reduced_by_kind(Word a, Word b, u32 kind);
+template <class T>
+struct kinds;
 
 template <class T>
 constexpr bool k_is_half = std::is_same_v<T, xio_half_t> || std::is_same_v<T, xio_bfloat16_t>;
@@ -93,7 +91,7 @@ XIO_DEVICE void reduce_elements(T* a, const T& b, u32 kind) {
     vec16 x{}, y{};
     __builtin_memcpy(&x, a, sizeof *a);
     __builtin_memcpy(&y, &b, sizeof b);
-    const vec16 both = reduced_by_kind(x, y, kind);
+    const vec16 both = kinds<T>::reduced(x, y, kind);
     __builtin_memcpy(a, &both, sizeof *a);
   } else {
     reduce_into<Op, T>(a, b);
@@ -203,7 +201,7 @@ XIO_DEVICE void combine_singly(const Group& g, const Job& job, u64 begin, u64 by
 }
 template <direct::source From, class Group, class Job>
 XIO_DEVICE void combine_rest_by_kind(const Group& g, const Job& job, u64 begin, u64 bytes) {
-  switch (log2_size_of_kind(job.kind)) {
+  switch (kinds<Job>::log2_size(job.kind)) {
     case 0: return combine_singly<From, u8>(g, job, begin, bytes);
     case 1: return combine_singly<From, u16>(g, job, begin, bytes);
     case 2: return combine_singly<From, u32>(g, job, begin, bytes);

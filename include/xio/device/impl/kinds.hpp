@@ -11,17 +11,6 @@ enum class element : u32 { int8, uint8, int16, uint16, int32, uint32, int64, uin
 constexpr u32 k_element_bits = 4;
 XIO_DEVICE element element_of_kind(u32 kind) { return static_cast<element>(kind & ((1u << k_element_bits) - 1)); }
 
-XIO_DEVICE u32 log2_size_of_kind(u32 kind) {
-  const u32 e = static_cast<u32>(element_of_kind(kind));
-  return e < 8 ? e / 2 : e < 10 ? 1 : e - 8;
-}
-
-XIO_DEVICE u32 detail_of_kind(u32 kind) {
-  const element e = element_of_kind(kind);
-  return kind >> k_element_bits << k_reduction_shift | (e >= element::half ? k_floats : 0u) |
-         (e == element::bfloat16 ? k_brain_floats : 0u) | log2_size_of_kind(kind);
-}
-
 template <xio_reduction Op, class Word>
 XIO_DEVICE Word reduced_by(const Word& a, const Word& b, element e) {
   if constexpr (Op >= xio_reduction::bit_and) {
@@ -52,8 +41,7 @@ XIO_DEVICE Word reduced_by(const Word& a, const Word& b, element e) {
 }
 
 // The elements of 16 bytes. Bytes behind elements are combined, too, and mean nothing.
-template <class Word>
-XIO_OUT_OF_LINE Word reduced_by_kind(Word a, Word b, u32 kind) {
+XIO_OUT_OF_LINE vec16 reduced_by_kind(vec16 a, vec16 b, u32 kind) {
   const element e = element_of_kind(kind);
   switch (static_cast<xio_reduction>(kind >> k_element_bits)) {
     case xio_reduction::sum: return reduced_by<xio_reduction::sum>(a, b, e);
@@ -65,6 +53,21 @@ XIO_OUT_OF_LINE Word reduced_by_kind(Word a, Word b, u32 kind) {
     default: return reduced_by<xio_reduction::bit_xor>(a, b, e);
   }
 }
+
+template <class T>
+struct kinds {
+  XIO_DEVICE static vec16 reduced(vec16 a, vec16 b, u32 kind) { return reduced_by_kind(a, b, kind); }
+  XIO_DEVICE static u32 log2_size(u32 kind) {
+    const u32 e = static_cast<u32>(element_of_kind(kind));
+    return e < 8 ? e / 2 : e < 10 ? 1 : e - 8;
+  }
+  // As a tag has it.
+  XIO_DEVICE static u32 detail(u32 kind) {
+    const element e = element_of_kind(kind);
+    return kind >> k_element_bits << k_reduction_shift | (e >= element::half ? k_floats : 0u) |
+           (e == element::bfloat16 ? k_brain_floats : 0u) | log2_size(kind);
+  }
+};
 
 template <class Group>
 XIO_DEVICE xio_status_t reduce_by_kind(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,

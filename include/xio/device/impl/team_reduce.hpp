@@ -274,8 +274,8 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
   if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
   if constexpr (Op == k_by_kind) {
     return end(g, t, x,
-               log2_size_of_kind(job.kind) == 3 ? reduce_piece<Op, u64>(g, ctx, t, x, job)
-                                                : reduce_piece<Op, u32>(g, ctx, t, x, job));
+               kinds<T>::log2_size(job.kind) == 3 ? reduce_piece<Op, u64>(g, ctx, t, x, job)
+                                                  : reduce_piece<Op, u32>(g, ctx, t, x, job));
   } else {
     return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job));
   }
@@ -296,7 +296,7 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
 template <xio_reduction Op, class T>
 XIO_DEVICE constexpr u32 kind_of(const reduce_job& job) {
   if constexpr (Op == k_by_kind) {
-    return detail_of_kind(job.kind);
+    return kinds<T>::detail(job.kind);
   } else {
     return static_cast<u32>(Op) << k_reduction_shift | (std::is_integral_v<T> ? 0u : k_floats) |
            (std::is_same_v<T, xio_bfloat16_t> ? k_brain_floats : 0u) |
