@@ -25,6 +25,8 @@ struct place {
   const rig::team& t;
   xio_team_t team;
   unsigned char *dst, *src;  // symmetric, room for a block of each PE
+  unsigned char* sums;       // behind a block of dst
+  size_t* tables;            // of alltoallv
   uint64_t* sig;             // symmetric, zero between rows
   hipStream_t stream;
   xio_status_t* status;  // of the host, which kernels reach
@@ -35,9 +37,10 @@ struct place {
   size_t room() const { return static_cast<size_t>(t.n) * k_most + 1024; }
   void sync() const { MUST(hipStreamSynchronize(stream)); }
   // Block `to` of the source of PE `from`.
-  static bytes_t block(int from, int to, size_t bytes) {
+  static bytes_t block(int from, int to, size_t bytes) { return part(from, static_cast<size_t>(to) * bytes, bytes); }
+  static bytes_t part(int from, size_t at, size_t bytes) {
     bytes_t out(bytes);
-    for (size_t i = 0; i < bytes; ++i) out[i] = rig::pattern(from, static_cast<size_t>(to) * bytes + i);
+    for (size_t i = 0; i < bytes; ++i) out[i] = rig::pattern(from, at + i);
     return out;
   }
 };
@@ -52,6 +55,22 @@ struct row {
   void (*give)(const place&, size_t bytes);
   bytes_t (*wanted)(const place&, size_t bytes);  // what dst begins with
 };
+
+// Of a block that PE `from` gives by alltoallv: another size for each, at most all of n.
+size_t eighths(size_t n, int from) { return n / 8 * static_cast<size_t>(from + 1); }
+
+void give_varied(const place& p, size_t n) {
+  std::vector<size_t> all;
+  size_t at = 0;
+  for (int i = 0; i < p.t.n; at += eighths(n, i++)) all.push_back(at);
+  for (int i = 0; i < p.t.n; ++i) all.push_back(eighths(n, i));
+  for (int i = 0; i < p.t.n; ++i) all.push_back(n * static_cast<size_t>(i));
+  for (int i = 0; i < p.t.n; ++i) all.push_back(eighths(n, p.t.me));
+  const auto k = static_cast<size_t>(p.t.n);
+  rig::team::write(p.tables, all);
+  const size_t* t = p.tables;
+  GIVE(xio_alltoallv_on_stream, p.team, p.dst, t, t + k, p.src, t + 2 * k, t + 3 * k);
+}
 
 const row k_rows[] = {
     {"put and barrier_all",
@@ -104,6 +123,27 @@ const row k_rows[] = {
        bytes_t out;
        for (int from = 0; from < p.t.n; ++from) {
          const bytes_t one = place::block(from, 0, n);
+         out.insert(out.end(), one.begin(), one.end());
+       }
+       return out;
+     }},
+    {"collect",
+     [](const place& p, size_t n) {
+       GIVE(xio_collect_on_stream, p.team, p.dst, p.src, n / 8 * static_cast<size_t>(p.t.me));
+     },
+     [](const place& p, size_t n) {
+       bytes_t out;
+       for (int from = 0; from < p.t.n; ++from) {
+         const bytes_t one = place::block(from, 0, n / 8 * static_cast<size_t>(from));
+         out.insert(out.end(), one.begin(), one.end());
+       }
+       return out;
+     }},
+    {"alltoallv", give_varied,
+     [](const place& p, size_t n) {
+       bytes_t out;
+       for (int from = 0; from < p.t.n; ++from) {
+         const bytes_t one = place::part(from, static_cast<size_t>(p.t.me) * n, eighths(n, from));
          out.insert(out.end(), one.begin(), one.end());
        }
        return out;
@@ -185,33 +225,42 @@ void put_number(bytes_t& to, int type, int64_t v) {
   for (size_t k = 0; k < size_of(type); ++k) to.push_back(static_cast<unsigned char>(bits >> (8 * k)));
 }
 
-void expect_reduced(const place& p, int op, int type, size_t count, bool in_place) {
-  bytes_t mine, wanted;
-  for (size_t i = 0; i < count; ++i) {
-    put_number(mine, type, as_type(type, element(p.t.me, i)));
-    int64_t all = as_type(type, element(0, i));
-    for (int pe = 1; pe < p.t.n; ++pe) all = combined(op, type, all, as_type(type, element(pe, i)));
-    // A product of floats may be -0, which these numbers do not tell.
-    if (is_float(type) && all == 0 && op == XIO_REDUCE_PROD) {
-      int negative = 0;
-      for (int pe = 0; pe < p.t.n; ++pe) negative += element(pe, i) < 0;
-      bytes_t zero(size_of(type));
-      zero.back() = negative % 2 != 0 ? 0x80 : 0;
-      wanted.insert(wanted.end(), zero.begin(), zero.end());
-      continue;
-    }
-    put_number(wanted, type, all);
+// How a reduce is called: into another place, in place, or with a part of the result for each PE.
+enum reduce_form { apart, in_place, scattered };
+
+// Element i of the result, by the definition.
+void put_result(const place& p, bytes_t& to, int op, int type, size_t i) {
+  int64_t all = as_type(type, element(0, i));
+  int negative = element(0, i) < 0;
+  for (int pe = 1; pe < p.t.n; ++pe) {
+    all = combined(op, type, all, as_type(type, element(pe, i)));
+    negative += element(pe, i) < 0;
   }
-  unsigned char* src = in_place ? p.dst : p.dst + (k_most + k_guard + 255) / 256 * 256;
-  rig::team::write(p.dst, bytes_t(mine.size() + k_guard, rig::k_poison));
+  put_number(to, type, all);
+  // A product of floats may be -0, which these numbers do not say.
+  if (is_float(type) && all == 0 && op == XIO_REDUCE_PROD && negative % 2 != 0) to.back() = 0x80;
+}
+
+void expect_reduced(const place& p, int op, int type, size_t count, reduce_form form) {
+  const size_t parts = form == scattered ? static_cast<size_t>(p.t.n) : 1;
+  const size_t first = form == scattered ? count * static_cast<size_t>(p.t.me) : 0;
+  bytes_t mine, wanted;
+  for (size_t i = 0; i < count * parts; ++i) put_number(mine, type, as_type(type, element(p.t.me, i)));
+  for (size_t i = 0; i < count; ++i) put_result(p, wanted, op, type, first + i);
+  unsigned char* src = form == in_place ? p.dst : p.sums;
+  wanted.resize(wanted.size() + k_guard, rig::k_poison);
+  rig::team::write(p.dst, bytes_t(wanted.size(), rig::k_poison));
   rig::team::write(src, mine);
   p.t.barrier();
-  GIVE(xio_reduce_on_stream, p.team, static_cast<xio_reduction_t>(op), static_cast<xio_type_t>(type), p.dst, src,
-       count);
+  const auto how = static_cast<xio_reduction_t>(op);
+  const auto of = static_cast<xio_type_t>(type);
+  if (form == scattered)
+    GIVE(xio_reduce_scatter_on_stream, p.team, how, of, p.dst, src, count);
+  else
+    GIVE(xio_reduce_on_stream, p.team, how, of, p.dst, src, count);
   p.sync();
-  wanted.resize(mine.size() + k_guard, rig::k_poison);
-  const std::string name =
-      "reduce " + std::to_string(op) + " of " + std::to_string(count) + " of type " + std::to_string(type);
+  const std::string name = "reduce " + std::to_string(op) + " of " + std::to_string(count) + " of type " +
+                           std::to_string(type) + ", form " + std::to_string(form);
   rig::expect_same(rig::team::read(p.dst, wanted.size()), wanted, name.c_str());
   p.t.barrier();
 }
@@ -219,11 +268,47 @@ void expect_reduced(const place& p, int op, int type, size_t count, bool in_plac
 void reduce_all(const place& p) {
   for (int type = XIO_INT8; type <= XIO_DOUBLE; ++type)
     for (int op = XIO_REDUCE_SUM; op <= (is_float(type) ? XIO_REDUCE_MAX : XIO_REDUCE_XOR); ++op)
-      expect_reduced(p, op, type, 21, op % 2 == 0);
+      expect_reduced(p, op, type, 21, static_cast<reduce_form>(op % 3));
   // Parts, and what goes in shares or rounds; the last not in whole words.
   for (const int type : {XIO_UINT8, XIO_BFLOAT16, XIO_FLOAT, XIO_INT64})
-    for (const size_t bytes : {size_t{6000}, k_most - 1})
-      expect_reduced(p, XIO_REDUCE_SUM, type, bytes / size_of(type) - 1, bytes < 10000);
+    for (const reduce_form form : {apart, in_place, scattered})
+      for (const size_t bytes : {size_t{6000}, form == scattered ? k_most / 8 : k_most - 1})
+        expect_reduced(p, XIO_REDUCE_SUM, type, bytes / size_of(type) - 1, form);
+}
+
+// --- Storage -----------------------------------------------------------------------------------------
+
+void store_and_read(const place& p) {
+  char name[] = "/tmp/xio-stream-XXXXXX";
+  const int fd = mkstemp(name);
+  if (fd < 0) rig::give_up("mkstemp", "no file in /tmp");
+  close(fd);
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.bytes = 1 << 20;
+  xio_storage_t s{};
+  const xio_status_t opened = xio_storage_open(p.t.world(), (std::string("file:") + name).c_str(), &attr, &s);
+  if (opened == XIO_ERR_UNSUPPORTED) unlink(name);
+  if (opened == XIO_ERR_UNSUPPORTED) return;
+  MUST(opened);
+  constexpr size_t k_bytes = 64 << 10;
+  rig::team::write(p.dst, bytes_t(k_bytes + k_guard, rig::k_poison));
+  GIVE(xio_write_on_stream, p.src, s, 4096, k_bytes);
+  GIVE(xio_storage_sync_on_stream, s);
+  GIVE(xio_read_on_stream, p.dst, s, 4096, k_bytes);
+  p.sync();
+  rig::expect_status(*static_cast<volatile xio_status_t*>(p.status), XIO_OK, "storage");
+  bytes_t wanted = place::block(p.t.me, 0, k_bytes);
+  wanted.resize(k_bytes + k_guard, rig::k_poison);
+  rig::expect_same(rig::team::read(p.dst, wanted.size()), wanted, "what was written and read");
+  uint64_t own[64] = {};
+  xio_world_t* w = p.t.world();
+  const xio_ctx_t& c = p.t.ctx;
+  rig::expect_status(xio_read_on_stream(w, c, p.dst, s, 100, 512, p.stream, nullptr), XIO_ERR_ARG, "in a block");
+  rig::expect_status(xio_write_on_stream(w, c, p.src, s, 1 << 20, 512, p.stream, nullptr), XIO_ERR_ARG, "the end");
+  rig::expect_status(xio_read_on_stream(w, c, own, s, 0, 512, p.stream, nullptr), XIO_ERR_NOT_REGISTERED, "own memory");
+  MUST(xio_storage_close(w, s));
+  unlink(name);
+  rig::expect_status(xio_storage_sync_on_stream(w, c, s, p.stream, nullptr), XIO_ERR_STATE, "a closed storage");
 }
 
 // --- What is refused ---------------------------------------------------------------------------------
@@ -483,9 +568,12 @@ int main(int argc, char** argv) {
   const rig::team t(o);
   xio_team_t team;
   MUST(xio_team_world(t.world(), &team));
-  place p{t, team, nullptr, nullptr, nullptr, nullptr, nullptr, XIO_STREAM_ATTR_INIT};
+  place p{t, team, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, XIO_STREAM_ATTR_INIT};
   p.dst = t.symmetric<unsigned char>(p.room());
   p.src = t.symmetric<unsigned char>(p.room());
+  p.sums = p.dst + (k_most + k_guard + 255) / 256 * 256;
+  const rig::device_array<size_t> tables(4 * static_cast<size_t>(t.n));
+  p.tables = tables.data();
   p.sig = t.symmetric<uint64_t>(2);
   rig::team::write(p.src, rig::source_of(t.me, p.room()));
   MUST(hipStreamCreateWithFlags(&p.stream, hipStreamNonBlocking));
@@ -496,9 +584,10 @@ int main(int argc, char** argv) {
   if (how == "dead" || how == "dies") return go_on_alone(p, how == "dies");
   move_all(p);
   reduce_all(p);
+  store_and_read(p);
   refuse_all(p);
   fail_all(p);
-  replay(p, rig::is_short() ? 20 : 1000, -1);
+  replay(p, rig::is_short() ? 20 : t.route == "direct" ? 1000 : 200, -1);
   MUST(xio_team_destroy(t.world(), team));
   MUST(hipStreamDestroy(p.stream));
   return rig::verdict("stream", t);
