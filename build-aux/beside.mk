@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Libraries and programs beside those of the configured platform, made of the same objects: no source of src/ but those of
-# src/gpu depends on the platform, and none but two on software devices. In GNU make's own words, hence not part of Makefile.am.
+# src/gpu and the kernels of src/stream depends on the platform, and none but two on software devices. In GNU make's own words, hence not part of Makefile.am.
 
 # ---- a libxio without software devices: without/ -----------------------------------------------------------------------
 # Programs that are linked with libxio.so use it by LD_LIBRARY_PATH=without/.libs (tests/without_models).
@@ -33,12 +33,12 @@ define hip_folder
 $(1)/%.o: %.hip
 	@$$(MKDIR_P) $$(@D) .device-deps
 	$$(AM_V_DEV)$$(HIPCC) $$(hip_flags) $$(hip_depends) -x hip $(addprefix --offload-arch=,$(2)) -DXIO_GPU_TARGETS='"$(2)"' $$(hip_extra) -c -o $$@ $$<
-$(1)/src/gpu/hip.lo: src/gpu/hip.hip
+$(addprefix $(1)/,src/gpu/hip.lo src/stream/kernels.lo): $(1)/%.lo: %.hip
 	@$$(MKDIR_P) $$(@D) .device-deps
 	$$(AM_V_DEV)$$(LIBTOOL) $$(AM_V_lt) --tag=CXX --mode=compile $$(HIPCC) $$(hip_flags) $$(hip_depends) -x hip $(addprefix --offload-arch=,$(2)) -c -o $$@ $$<
-$(1)/libxio-hip.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo libxio.map
+$(1)/libxio-hip.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo libxio.map
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(library_ldflags) -rpath $$(libdir) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
-$(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo
+$(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
 # A program of one source, and the tools, which look inside.
 $(1)/%: $(1)/%.o $(1)/libxio-hip.la

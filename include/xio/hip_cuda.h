@@ -48,6 +48,13 @@ constexpr hipError_t hipErrorInvalidHandle = cudaErrorInvalidResourceHandle;
 constexpr hipError_t hipErrorNotReady = cudaErrorNotReady;
 constexpr hipError_t hipErrorLaunchFailure = cudaErrorLaunchFailure;
 constexpr hipError_t hipErrorPeerAccessAlreadyEnabled = cudaErrorPeerAccessAlreadyEnabled;
+constexpr hipError_t hipErrorIllegalState = cudaErrorIllegalState;
+constexpr hipError_t hipErrorStreamCaptureUnsupported = cudaErrorStreamCaptureUnsupported;
+constexpr hipError_t hipErrorStreamCaptureInvalidated = cudaErrorStreamCaptureInvalidated;
+constexpr hipError_t hipErrorStreamCaptureUnmatched = cudaErrorStreamCaptureUnmatched;
+constexpr hipError_t hipErrorStreamCaptureUnjoined = cudaErrorStreamCaptureUnjoined;
+constexpr hipError_t hipErrorStreamCaptureImplicit = cudaErrorStreamCaptureImplicit;
+constexpr hipError_t hipErrorCapturedEvent = cudaErrorCapturedEvent;
 constexpr hipError_t hipErrorUnknown = cudaErrorUnknown;
 
 inline const char* hipGetErrorString(hipError_t error) { return cudaGetErrorString(error); }
@@ -79,6 +86,11 @@ inline hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int
     return cudaDeviceGetAttribute(out, static_cast<cudaDeviceAttr>(what), device);
   *out = 1000000;
   return cudaSuccess;
+}
+
+using hipFuncAttributes = cudaFuncAttributes;
+inline hipError_t hipFuncGetAttributes(hipFuncAttributes* out, const void* kernel) {
+  return cudaFuncGetAttributes(out, kernel);
 }
 
 // --- Memory ------------------------------------------------------------------------------------------
@@ -153,3 +165,33 @@ inline hipError_t hipEventQuery(hipEvent_t event) { return cudaEventQuery(event)
 inline hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop) {
   return cudaEventElapsedTime(milliseconds, start, stop);
 }
+
+// --- Captures and graphs -----------------------------------------------------------------------------
+
+using hipGraph_t = cudaGraph_t;
+using hipGraphExec_t = cudaGraphExec_t;
+using hipStreamCaptureMode = cudaStreamCaptureMode;
+constexpr hipStreamCaptureMode hipStreamCaptureModeGlobal = cudaStreamCaptureModeGlobal;
+constexpr hipStreamCaptureMode hipStreamCaptureModeThreadLocal = cudaStreamCaptureModeThreadLocal;
+constexpr hipStreamCaptureMode hipStreamCaptureModeRelaxed = cudaStreamCaptureModeRelaxed;
+using hipStreamCaptureStatus = cudaStreamCaptureStatus;
+constexpr hipStreamCaptureStatus hipStreamCaptureStatusNone = cudaStreamCaptureStatusNone;
+constexpr hipStreamCaptureStatus hipStreamCaptureStatusActive = cudaStreamCaptureStatusActive;
+constexpr hipStreamCaptureStatus hipStreamCaptureStatusInvalidated = cudaStreamCaptureStatusInvalidated;
+
+inline hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode) {
+  return cudaStreamBeginCapture(stream, mode);
+}
+inline hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* out) { return cudaStreamEndCapture(stream, out); }
+inline hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* out) {
+  return cudaStreamIsCapturing(stream, out);
+}
+inline hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  return cudaThreadExchangeStreamCaptureMode(mode);
+}
+inline hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* out, hipGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiateWithFlags(out, graph, flags);
+}
+inline hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) { return cudaGraphLaunch(exec, stream); }
+inline hipError_t hipGraphExecDestroy(hipGraphExec_t exec) { return cudaGraphExecDestroy(exec); }
+inline hipError_t hipGraphDestroy(hipGraph_t graph) { return cudaGraphDestroy(graph); }

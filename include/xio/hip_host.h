@@ -89,8 +89,18 @@ enum hipError_t {
   hipErrorInvalidMemcpyDirection = 21,
   hipErrorInvalidDevice = 101,
   hipErrorInvalidHandle = 400,
+  hipErrorIllegalState = 401,
   hipErrorNotReady = 600,
   hipErrorLaunchFailure = 719,
+  hipErrorStreamCaptureUnsupported = 900,
+  hipErrorStreamCaptureInvalidated = 901,
+  hipErrorStreamCaptureMerge = 902,
+  hipErrorStreamCaptureUnmatched = 903,
+  hipErrorStreamCaptureUnjoined = 904,
+  hipErrorStreamCaptureIsolation = 905,
+  hipErrorStreamCaptureImplicit = 906,
+  hipErrorCapturedEvent = 907,
+  hipErrorStreamCaptureWrongThread = 908,
   hipErrorUnknown = 999
 };
 
@@ -196,6 +206,44 @@ XIO_EXPORT hipError_t hipEventSynchronize(hipEvent_t event) XIO_HOST_SYMBOL(hipE
 XIO_EXPORT hipError_t hipEventQuery(hipEvent_t event) XIO_HOST_SYMBOL(hipEventQuery);
 XIO_EXPORT hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t stop)
     XIO_HOST_SYMBOL(hipEventElapsedTime);
+
+// --- Captures and graphs -----------------------------------------------------------------------------
+
+// Work of a captured stream, and of streams that wait for its events, becomes a graph. A graph's work is done in the
+// order in which it was captured, without a host thread. Meanwhile calls that allocate, wait, or copy at once are
+// refused, as HIP and CUDA do, and end the capture.
+enum hipStreamCaptureMode { hipStreamCaptureModeGlobal, hipStreamCaptureModeThreadLocal, hipStreamCaptureModeRelaxed };
+enum hipStreamCaptureStatus {
+  hipStreamCaptureStatusNone,
+  hipStreamCaptureStatusActive,
+  hipStreamCaptureStatusInvalidated
+};
+struct ihipGraph;
+struct hipGraphExec;
+using hipGraph_t = ihipGraph*;
+using hipGraphExec_t = hipGraphExec*;
+
+XIO_EXPORT hipError_t hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode mode)
+    XIO_HOST_SYMBOL(hipStreamBeginCapture);
+XIO_EXPORT hipError_t hipStreamEndCapture(hipStream_t stream, hipGraph_t* out) XIO_HOST_SYMBOL(hipStreamEndCapture);
+XIO_EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* out)
+    XIO_HOST_SYMBOL(hipStreamIsCapturing);
+XIO_EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
+    XIO_HOST_SYMBOL(hipThreadExchangeStreamCaptureMode);
+XIO_EXPORT hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* out, hipGraph_t graph, unsigned long long flags)
+    XIO_HOST_SYMBOL(hipGraphInstantiateWithFlags);
+XIO_EXPORT hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) XIO_HOST_SYMBOL(hipGraphLaunch);
+XIO_EXPORT hipError_t hipGraphExecDestroy(hipGraphExec_t exec) XIO_HOST_SYMBOL(hipGraphExecDestroy);
+XIO_EXPORT hipError_t hipGraphDestroy(hipGraph_t graph) XIO_HOST_SYMBOL(hipGraphDestroy);
+
+// Of a kernel that was compiled for the host there is nothing to say, and nothing to load.
+struct hipFuncAttributes {
+  int maxThreadsPerBlock, numRegs;
+};
+inline hipError_t hipFuncGetAttributes(hipFuncAttributes* out, const void*) {
+  *out = {1024, 0};
+  return hipSuccess;
+}
 
 // --- Launches ----------------------------------------------------------------------------------------
 

@@ -103,6 +103,7 @@ void context::prepare(engines& e) {
   constexpr auto device = gpu::place::device;
   views_ = static_cast<dev::ctx_view*>(graveyard::take(lanes() * sizeof(dev::ctx_view), gpu::purpose::own));
   peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
+  stream_failed_ = gpu::buffer(sizeof(std::uint32_t), gpu::place::shared);
   if (settings_.pool != 0)
     pool_used_ = gpu::buffer((settings_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
   if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
@@ -276,6 +277,7 @@ void context::publish() {
   for (const auto* rows : {&rings_, &flush_rings_})
     for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
   if (has_rings()) write_all(ring_rows_, rings_);
+  __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
   old_.clear();
   stopped_ = false;
 }
@@ -339,6 +341,15 @@ std::uint32_t context::storages_used() const {
 void context::forget_storage(std::uint32_t slot) {
   for (std::uint32_t lane = 0; lane < lanes(); ++lane)
     gpu::put_value(&view()[lane].storage_errors[slot], std::uint32_t{0});
+}
+
+void context::forget_failures() {
+  for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
+    gpu::put_value(&view()[lane].error, std::uint32_t{0});
+    gpu::put_value(&view()[lane].failed_call, dev::call_record{});
+    gpu::put_value(&view()[lane].stream_failed, std::uint32_t{0});
+  }
+  __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
 }
 
 }  // namespace xio

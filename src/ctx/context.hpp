@@ -65,6 +65,10 @@ class context {
   std::uint32_t storages_used() const;
   // Another storage is about to take that slot.
   void forget_storage(std::uint32_t slot);
+  // The first failure of its calls on streams, an xio_status or 0: host memory that kernels store to.
+  std::uint32_t* stream_failed() const { return stream_failed_.as<std::uint32_t>(); }
+  // As if no call of kernels or on a stream had failed. No kernel may be using it.
+  void forget_failures();
 
  private:
   std::uint32_t lanes() const { return settings_.pool + 1; }
@@ -117,6 +121,7 @@ class context {
   std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
   std::vector<int> ring_peers_;        // the PE that each of them leads to
   gpu::buffer flush_rows_;
+  gpu::buffer stream_failed_;
   std::vector<dev::ring_view> flush_rings_;  // what flush_rows_ holds
   std::uint32_t flush_ring_count_ = 0;
   queues queues_;

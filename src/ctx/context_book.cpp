@@ -11,6 +11,7 @@
 #include "ctx/hdp.hpp"
 #include "ctx/peer_atomics.hpp"
 #include "ctx/program.hpp"
+#include "stream/job.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio {
@@ -128,6 +129,8 @@ void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   }
   const std::uint64_t id = contexts_.add(std::move(c));
   *out = contexts_.get(id).value(id);
+  // Where that cannot be, calls on a stream say so.
+  if (const char* why = stream::load_kernels()) log::debug("xio_ctx_create: no kernels for calls on a stream: {}", why);
   log::debug("xio_ctx_create has moved {} bytes of this PE by the bootstrap",
              g_.members.channel().bytes_moved() - moved);
 }

@@ -50,6 +50,7 @@ class context_book {
   std::string silence_of(int pe) const;
 
   const context& get(xio_ctx_t ctx) const { return contexts_.get(ctx.id); }
+  context& get(xio_ctx_t ctx) { return contexts_.get(ctx.id); }
   dev::route route_of(xio_ctx_t ctx, int pe, std::size_t bytes) const;
   xio_engine_stats_t stats(xio_ctx_t ctx, xio_route_t route) const;
   // Another storage is about to take that row.

@@ -237,6 +237,16 @@ void engines::register_memory(void* base, std::size_t bytes) {
   }
 }
 
+bool engines::knows(const void* base, std::size_t bytes) const {
+  const std::lock_guard hold(lock_);
+  const auto at = reinterpret_cast<std::uint64_t>(base);
+  for (std::uint32_t i = 0; i < dev::k_max_regions; ++i) {
+    const dev::region_view& row = regions_.row(i);
+    if (row.live != 0 && at - row.base <= row.bytes && bytes <= row.bytes - (at - row.base)) return true;
+  }
+  return false;
+}
+
 void engines::drop_row(std::uint32_t i) {
   gpu::put_value(&device_rows_[i].live, std::uint32_t{0});
   known_.release(*std::exchange(spans_[i], nullptr));

@@ -64,6 +64,8 @@ class engines final : memory::engine_side, memory::watcher {
   // Makes local memory known to every engine that is open; later ones learn of it when they open.
   void register_memory(void* base, std::size_t bytes);
   void unregister_memory(void* base);
+  // Any thread. Whether all of it is memory that engines may reach: in the heap, or registered.
+  bool knows(const void* base, std::size_t bytes) const;
   xio_mem_cache_stats_t cache_stats() const;
 
   // The space in which kernels find addresses for its drive, from now until its domain ends.

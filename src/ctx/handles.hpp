@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Numbers that stand for objects at the C boundary. A number is never used twice, so that the number of an object that
-// has ended differs from one that was never given out.
+// has ended differs from one that was never given out. Any thread may look one up; the world's adds and removes.
 #pragma once
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 
 #include "base/error.hpp"
 
@@ -20,12 +22,14 @@ class handles {
   // The number that the next add() will return.
   std::uint64_t next() const { return id_of(last_ + 1); }
   std::uint64_t add(std::unique_ptr<T> object) {
+    const std::unique_lock hold(lock_);
     const std::uint64_t id = id_of(++last_);
     live_.emplace(id, std::move(object));
     return id;
   }
 
   T& get(std::uint64_t id) const {
+    const std::shared_lock hold(lock_);
     if (const auto found = live_.find(id); found != live_.end()) return *found->second;
     if (id == 0) fail(XIO_ERR_ARG, "the {} is empty; give one that was created and not {}", kind_, undo_);
     if (id >> 32 != world_)
@@ -42,20 +46,31 @@ class handles {
 
   std::uint32_t world() const { return world_; }
 
-  void remove(std::uint64_t id) { live_.erase(id); }
+  void remove(std::uint64_t id) { take(live_.find(id)); }
   void clear() {
-    while (!live_.empty()) live_.erase(std::prev(live_.end()));
+    while (!live_.empty()) take(std::prev(live_.end()));
   }
-  const std::map<std::uint64_t, std::unique_ptr<T>>& live() const { return live_; }
+  const auto& live() const { return live_; }
 
  private:
+  using table = std::map<std::uint64_t, std::unique_ptr<T>>;
+
+  // The object ends outside of the lock.
+  void take(typename table::iterator at) {
+    if (at == live_.end()) return;
+    std::unique_ptr<T> ended;
+    const std::unique_lock hold(lock_);
+    ended = std::move(at->second);
+    live_.erase(at);
+  }
   std::uint64_t id_of(std::uint64_t serial) const { return (std::uint64_t{world_} << 32) | serial; }
 
   const char* kind_;
   const char* undo_;
   std::uint32_t world_;
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, std::unique_ptr<T>> live_;
+  table live_;
+  mutable std::shared_mutex lock_;
 };
 
 }  // namespace xio

@@ -25,6 +25,7 @@ class storage_book {
                      const std::function<void(std::uint32_t row)>& take_row);
   void close(xio_storage_t s);
   const dev::storage_view& info(xio_storage_t s) const { return storages_.get(s.id).view(); }
+  const dev::storage_view* row(xio_storage_t s) const { return storages_.get(s.id).row(); }
   xio_engine_stats_t stats(xio_storage_t s) const;
   void clear();
 

@@ -24,6 +24,8 @@ class team_book {
   void destroy(xio_team_t t);
   // By their numbers in the world; empty for the empty team.
   std::vector<int> members_of(xio_team_t t) const;
+  // Any thread. Throws for a team that is none of this world, or was destroyed.
+  const team& get(xio_team_t t) const { return teams_.get(t.id); }
   void clear() { teams_.clear(); }
 
  private:

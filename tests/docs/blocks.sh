@@ -74,7 +74,7 @@ programs() {
     done
     if [ ${#parts[@]} = 0 ]; then continue; fi
     {
-      printf '#include <cstdio>\n#include "xio/hip.h"\n#include "xio/memory.h"\n#include "xio/xio_device.hpp"\n'
+      printf '#include <cstdio>\n#include "xio/hip.h"\n#include "xio/memory.h"\n#include "xio/stream.h"\n#include "xio/xio_device.hpp"\n'
       for block in "${parts[@]}"; do
         printf 'namespace block_%s {\n#line 1 "%s"\n' "$(tr -dc 0-9 <<<"${block##*/}")" "${block##*/}"
         cat "$block"

@@ -6,7 +6,7 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${start:?}" "${sanitizer=}"
-all='rma shapes atomics signals immediate sync teams collectives extremes gone litmus stale workgroups args allpairs storm crowd timeout'
+all='rma shapes atomics signals immediate sync teams collectives stream extremes gone litmus stale workgroups args allpairs storm crowd timeout'
 # Of these by software devices where PEs share a GPU. Scripts that source this use it.
 # shellcheck disable=SC2034
 few='rma signals sync allpairs'

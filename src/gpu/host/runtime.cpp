@@ -9,11 +9,13 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "gpu/host/capture.hpp"
 #include "gpu/host/handles.hpp"
 #include "gpu/host/settings.hpp"
 #include "gpu/host/stream.hpp"
 #include "xio/hip_host.h"
 
+using xio::host_exec::capture;
 using xio::host_exec::completion_ptr;
 using xio::host_exec::launch;
 using xio::host_exec::stream;
@@ -25,7 +27,9 @@ using xio::host_exec::hip_memory;
 
 struct event {
   std::mutex guard;
-  completion_ptr at;  // null: never recorded
+  completion_ptr at;  // null: never recorded, or in a capture:
+  std::weak_ptr<capture> captured;
+  xio::host_exec::frontier reached;
 };
 using event_ptr = std::shared_ptr<event>;
 
@@ -40,10 +44,25 @@ handles<hipEvent_t, event>& events() {
   return *all;
 }
 
+// A graph, and one that can be launched: its work, and the end of its last run.
+struct graph {
+  std::mutex guard;
+  std::vector<xio::host_exec::work> work;
+  completion_ptr last;
+};
+handles<hipGraph_t, graph>& graphs() {
+  static auto* const all = new handles<hipGraph_t, graph>(std::uintptr_t{0x576a} << 48);
+  return *all;
+}
+handles<hipGraphExec_t, graph>& execs() {
+  static auto* const all = new handles<hipGraphExec_t, graph>(std::uintptr_t{0x576e} << 48);
+  return *all;
+}
+
 thread_local hipError_t t_last = hipSuccess;
 
 hipError_t remember(hipError_t e) {
-  if (e != hipSuccess) t_last = e;
+  if (e != hipSuccess && e != hipErrorNotReady) t_last = e;
   return e;
 }
 
@@ -65,12 +84,41 @@ hipError_t call(Body&& body) noexcept {
 // Null: a handle that is none, or no more.
 std::shared_ptr<stream> of(hipStream_t s) { return s == nullptr ? stream::standard() : streams().find(s); }
 
+// Work of the default stream would come before and behind that of captured ones.
+hipError_t refuse_by_captures(hipStream_t s) {
+  return s == nullptr && capture::spoil_by_default_stream() ? hipErrorStreamCaptureImplicit : hipSuccess;
+}
+
+// Runs a call that may not be made while streams are captured.
+template <class Body>
+hipError_t unsafe_call(Body&& body) noexcept {
+  return call([&] { return capture::spoil_by_unsafe_call() ? hipErrorStreamCaptureUnsupported : body(); });
+}
+
+// The same of one that waits for a stream, or asks for its state.
+template <class Body>
+hipError_t unsafe_call_on(hipStream_t s, Body&& body) noexcept {
+  return unsafe_call([&] {
+    const std::shared_ptr<stream> is = of(s);
+    if (is == nullptr) return hipErrorInvalidHandle;
+    if (const auto by = is->captured_by()) {
+      by->invalidate();
+      return hipErrorStreamCaptureUnsupported;
+    }
+    const hipError_t refused = refuse_by_captures(s);
+    return refused != hipSuccess ? refused : body(*is);
+  });
+}
+
 // Calls body(stream), unless there is no such stream.
 template <class Body>
 hipError_t call_on(hipStream_t s, Body&& body) noexcept {
   return call([&] {
     const std::shared_ptr<stream> is = of(s);
-    return is == nullptr ? hipErrorInvalidHandle : body(*is);
+    if (is == nullptr) return hipErrorInvalidHandle;
+    if (const hipError_t refused = refuse_by_captures(s); refused != hipSuccess) return refused;
+    if (const auto by = is->captured_by(); by != nullptr && !by->is_valid()) return hipErrorStreamCaptureInvalidated;
+    return body(*is);
   });
 }
 
@@ -90,8 +138,22 @@ completion_ptr recorded(const event_ptr& e) {
   return e->at;
 }
 
+// Null: it was not recorded in a capture that goes on.
+std::shared_ptr<capture> captured(const event_ptr& e) {
+  const std::lock_guard lock(e->guard);
+  return e->captured.lock();
+}
+
+// An event of a capture has no time and no end.
+hipError_t refuse_captured(const event_ptr& e) {
+  const auto by = captured(e);
+  if (by == nullptr) return hipSuccess;
+  by->invalidate();
+  return hipErrorCapturedEvent;
+}
+
 hipError_t allocate(void** out, std::size_t bytes, hip_memory kind) {
-  return call([&] {
+  return unsafe_call([&] {
     if (out == nullptr) return hipErrorInvalidValue;
     *out = nullptr;
     if (bytes == 0) return hipSuccess;
@@ -134,7 +196,17 @@ const char* hipGetErrorName(hipError_t error) {
     XIO_NAME(hipErrorInvalidDevice)
     XIO_NAME(hipErrorInvalidHandle)
     XIO_NAME(hipErrorNotReady)
+    XIO_NAME(hipErrorIllegalState)
     XIO_NAME(hipErrorLaunchFailure)
+    XIO_NAME(hipErrorStreamCaptureUnsupported)
+    XIO_NAME(hipErrorStreamCaptureInvalidated)
+    XIO_NAME(hipErrorStreamCaptureMerge)
+    XIO_NAME(hipErrorStreamCaptureUnmatched)
+    XIO_NAME(hipErrorStreamCaptureUnjoined)
+    XIO_NAME(hipErrorStreamCaptureIsolation)
+    XIO_NAME(hipErrorStreamCaptureImplicit)
+    XIO_NAME(hipErrorCapturedEvent)
+    XIO_NAME(hipErrorStreamCaptureWrongThread)
     XIO_NAME(hipErrorUnknown)
 #undef XIO_NAME
   }
@@ -151,6 +223,16 @@ const char* hipGetErrorString(hipError_t error) {
     case hipErrorInvalidDevice: return "there is only device 0";
     case hipErrorInvalidHandle: return "invalid handle";
     case hipErrorNotReady: return "not finished yet";
+    case hipErrorIllegalState: return "the stream is captured already, or is not";
+    case hipErrorStreamCaptureUnsupported: return "not allowed while a stream is captured";
+    case hipErrorStreamCaptureInvalidated: return "the capture ended by an earlier error";
+    case hipErrorStreamCaptureMerge: return "two captures would become one";
+    case hipErrorStreamCaptureUnmatched: return "the capture began in another stream";
+    case hipErrorStreamCaptureUnjoined: return "the stream does not wait for others that it captured";
+    case hipErrorStreamCaptureIsolation: return "captured work would wait for work outside of the capture";
+    case hipErrorStreamCaptureImplicit: return "work of the default stream would wait for a captured stream";
+    case hipErrorCapturedEvent: return "the event was recorded in a captured stream";
+    case hipErrorStreamCaptureWrongThread: return "the capture began in another thread";
     case hipErrorLaunchFailure: return "a kernel failed; the log says why";
     case hipErrorUnknown: break;
   }
@@ -206,7 +288,7 @@ hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device
 }
 
 hipError_t hipDeviceSynchronize() {
-  return call([] {
+  return unsafe_call([] {
     hipError_t first = hipSuccess;
     for (const auto& s : stream::all())
       if (const hipError_t e = join(*s); e != hipSuccess) first = e;
@@ -222,7 +304,7 @@ hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return alloc
 // of kernels, so that a caller that asks for them gets them.
 hipError_t hipFree(void* p) {
   if (p == nullptr) return hipSuccess;
-  return call([&] {
+  return unsafe_call([&] {
     if (!xio::host_exec::forget_memory(p, hip_memory::device)) return hipErrorInvalidValue;
     wait_for_all();
     std::free(p);
@@ -231,7 +313,7 @@ hipError_t hipFree(void* p) {
 }
 hipError_t hipHostFree(void* p) {
   if (p == nullptr) return hipSuccess;
-  return call([&] {
+  return unsafe_call([&] {
     if (!xio::host_exec::forget_memory(p, hip_memory::host)) return hipErrorInvalidValue;
     std::free(p);
     return hipSuccess;
@@ -248,7 +330,7 @@ hipError_t hipMemcpyAsync(void* to, const void* from, std::size_t bytes, hipMemc
 }
 
 hipError_t hipMemcpy(void* to, const void* from, std::size_t bytes, hipMemcpyKind kind) {
-  const hipError_t e = hipMemcpyAsync(to, from, bytes, kind, nullptr);
+  const hipError_t e = unsafe_call([&] { return hipMemcpyAsync(to, from, bytes, kind, nullptr); });
   return e != hipSuccess ? e : hipStreamSynchronize(nullptr);
 }
 
@@ -261,7 +343,7 @@ hipError_t hipMemsetAsync(void* to, int value, std::size_t bytes, hipStream_t s)
 }
 
 hipError_t hipMemset(void* to, int value, std::size_t bytes) {
-  const hipError_t e = hipMemsetAsync(to, value, bytes, nullptr);
+  const hipError_t e = unsafe_call([&] { return hipMemsetAsync(to, value, bytes, nullptr); });
   return e != hipSuccess ? e : hipStreamSynchronize(nullptr);
 }
 
@@ -282,27 +364,39 @@ hipError_t hipStreamDestroy(hipStream_t s) {
   return call([&] {
     const std::shared_ptr<stream> is = streams().take(s);
     if (is == nullptr) return hipErrorInvalidHandle;
+    if (const auto by = is->captured_by()) by->invalidate();
     stream::close(is);
     return hipSuccess;
   });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t s) {
-  return call_on(s, [](stream& on) { return join(on); });
+  return unsafe_call_on(s, [](stream& on) { return join(on); });
 }
 
 hipError_t hipStreamQuery(hipStream_t s) {
-  const std::shared_ptr<stream> is = of(s);
-  if (is == nullptr) return remember(hipErrorInvalidHandle);
-  const completion_ptr last = is->last();
-  return last == nullptr || last->done() ? hipSuccess : hipErrorNotReady;
+  return unsafe_call_on(s, [](stream& on) {
+    const completion_ptr last = on.last();
+    return last == nullptr || last->done() ? hipSuccess : hipErrorNotReady;
+  });
 }
 
 hipError_t hipStreamWaitEvent(hipStream_t s, hipEvent_t handle, unsigned) {
   return call_on(s, [&](stream& on) {
     const event_ptr e = events().find(handle);
     if (e == nullptr) return hipErrorInvalidHandle;
-    if (const completion_ptr at = recorded(e)) on.wait_for(at);
+    const auto ours = on.captured_by(), theirs = captured(e);
+    if (ours == nullptr && theirs == nullptr) {
+      if (const completion_ptr at = recorded(e)) on.wait_for(at);
+      return hipSuccess;
+    }
+    if (ours != nullptr && ours != theirs) {
+      ours->invalidate();
+      if (theirs != nullptr) theirs->invalidate();
+      return theirs != nullptr ? hipErrorStreamCaptureMerge : hipErrorStreamCaptureIsolation;
+    }
+    on.set_capture(theirs);
+    theirs->follow(on.shared_from_this(), e->reached);
     return hipSuccess;
   });
 }
@@ -333,17 +427,21 @@ hipError_t hipEventRecord(hipEvent_t handle, hipStream_t s) {
   return call_on(s, [&](stream& on) {
     const event_ptr e = events().find(handle);
     if (e == nullptr) return hipErrorInvalidHandle;
-    completion_ptr at = on.run([] {}, false);
+    const auto by = on.captured_by();
+    completion_ptr at = by != nullptr ? nullptr : on.run([] {}, false);
     const std::lock_guard lock(e->guard);
     e->at = std::move(at);
+    e->captured = by;
+    if (by != nullptr) e->reached = by->reached(&on);
     return hipSuccess;
   });
 }
 
 hipError_t hipEventSynchronize(hipEvent_t handle) {
-  return call([&] {
+  return unsafe_call([&] {
     const event_ptr e = events().find(handle);
     if (e == nullptr) return hipErrorInvalidHandle;
+    if (const hipError_t refused = refuse_captured(e); refused != hipSuccess) return refused;
     if (const completion_ptr at = recorded(e)) at->wait();
     return hipSuccess;
   });
@@ -352,6 +450,7 @@ hipError_t hipEventSynchronize(hipEvent_t handle) {
 hipError_t hipEventQuery(hipEvent_t handle) {
   const event_ptr e = events().find(handle);
   if (e == nullptr) return remember(hipErrorInvalidHandle);
+  if (const hipError_t refused = refuse_captured(e); refused != hipSuccess) return remember(refused);
   const completion_ptr at = recorded(e);
   return at == nullptr || at->done() ? hipSuccess : hipErrorNotReady;
 }
@@ -365,6 +464,86 @@ hipError_t hipEventElapsedTime(float* milliseconds, hipEvent_t start, hipEvent_t
   if (!a->done() || !b->done()) return hipErrorNotReady;
   *milliseconds = std::chrono::duration<float, std::milli>(b->when() - a->when()).count();
   return hipSuccess;
+}
+
+// --- Captures and graphs -----------------------------------------------------------------------------
+
+hipError_t hipStreamBeginCapture(hipStream_t s, hipStreamCaptureMode mode) {
+  return call([&] {
+    if (mode < hipStreamCaptureModeGlobal || mode > hipStreamCaptureModeRelaxed) return hipErrorInvalidValue;
+    if (s == nullptr) return hipErrorStreamCaptureUnsupported;
+    const std::shared_ptr<stream> is = of(s);
+    if (is == nullptr) return hipErrorInvalidHandle;
+    if (is->captured_by() != nullptr) return hipErrorIllegalState;
+    is->set_capture(capture::begin(is, mode));
+    return hipSuccess;
+  });
+}
+
+hipError_t hipStreamEndCapture(hipStream_t s, hipGraph_t* out) {
+  return call([&] {
+    if (out == nullptr) return hipErrorInvalidValue;
+    *out = nullptr;
+    const std::shared_ptr<stream> is = s == nullptr ? nullptr : of(s);
+    if (is == nullptr) return s == nullptr ? hipErrorIllegalState : hipErrorInvalidHandle;
+    const auto by = is->captured_by();
+    if (by == nullptr) return hipErrorIllegalState;
+    auto made = std::make_shared<graph>();
+    const hipError_t e = by->end(*is, &made->work);
+    if (e == hipSuccess) *out = graphs().add(made);
+    return e;
+  });
+}
+
+hipError_t hipStreamIsCapturing(hipStream_t s, hipStreamCaptureStatus* out) {
+  return call([&] {
+    const std::shared_ptr<stream> is = of(s);
+    if (out == nullptr || is == nullptr) return out == nullptr ? hipErrorInvalidValue : hipErrorInvalidHandle;
+    if (const hipError_t refused = refuse_by_captures(s); refused != hipSuccess) return refused;
+    const auto by = is->captured_by();
+    *out = by == nullptr    ? hipStreamCaptureStatusNone
+           : by->is_valid() ? hipStreamCaptureStatusActive
+                            : hipStreamCaptureStatusInvalidated;
+    return hipSuccess;
+  });
+}
+
+hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  if (mode == nullptr || *mode < hipStreamCaptureModeGlobal || *mode > hipStreamCaptureModeRelaxed)
+    return remember(hipErrorInvalidValue);
+  std::swap(*mode, xio::host_exec::capture_mode_of_thread());
+  return hipSuccess;
+}
+
+hipError_t hipGraphInstantiateWithFlags(hipGraphExec_t* out, hipGraph_t g, unsigned long long) {
+  return call([&] {
+    const std::shared_ptr<graph> is = graphs().find(g);
+    if (out == nullptr || is == nullptr) return hipErrorInvalidValue;
+    auto made = std::make_shared<graph>();
+    made->work = is->work;
+    *out = execs().add(made);
+    return hipSuccess;
+  });
+}
+
+// A graph's runs come one after the other, also in several streams.
+hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t s) {
+  return call_on(s, [&](stream& on) {
+    const std::shared_ptr<graph> is = execs().find(exec);
+    if (is == nullptr) return hipErrorInvalidValue;
+    const std::lock_guard lock(is->guard);
+    if (on.captured_by() == nullptr && is->last != nullptr) on.wait_for(is->last);
+    for (const auto& w : is->work) is->last = on.add(w.again());
+    return hipSuccess;
+  });
+}
+
+hipError_t hipGraphExecDestroy(hipGraphExec_t exec) {
+  return call([&] { return execs().take(exec) == nullptr ? hipErrorInvalidValue : hipSuccess; });
+}
+
+hipError_t hipGraphDestroy(hipGraph_t g) {
+  return call([&] { return graphs().take(g) == nullptr ? hipErrorInvalidValue : hipSuccess; });
 }
 
 // --- Launches and built-ins --------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "gpu/host/capture.hpp"
 #include "gpu/host/pool.hpp"
 #include "gpu/host/relax.hpp"
 
@@ -117,21 +118,41 @@ void stream::wait_for(completion_ptr other) {
   before_next_.push_back(std::move(other));
 }
 
-completion_ptr stream::run_kernel(std::shared_ptr<launch> kernel) {
-  op o;
-  o.kernel = std::move(kernel);
-  return add(std::move(o));
+work work::again() const {
+  work out = *this;
+  if (kernel == nullptr) return out;
+  out.kernel = std::make_shared<launch>();
+  out.kernel->grid = kernel->grid;
+  out.kernel->block = kernel->block;
+  out.kernel->shared_bytes = kernel->shared_bytes;
+  out.kernel->kernel = kernel->kernel;
+  return out;
 }
 
-completion_ptr stream::run(std::function<void()> work, bool patient) {
-  op o;
-  o.work = std::move(work);
-  o.patient = patient;
-  return add(std::move(o));
+completion_ptr stream::run_kernel(std::shared_ptr<launch> kernel) { return add({std::move(kernel), {}, false}); }
+
+completion_ptr stream::run(std::function<void()> task, bool patient) {
+  return add({nullptr, std::move(task), patient});
+}
+
+std::shared_ptr<capture> stream::captured_by() {
+  const std::lock_guard lock(guard_);
+  return capture_;
+}
+
+void stream::set_capture(std::shared_ptr<capture> c) {
+  const std::lock_guard lock(guard_);
+  capture_ = std::move(c);
 }
 
 // The default stream and the blocking ones wait for each other.
-completion_ptr stream::add(op o) {
+completion_ptr stream::add(work w) {
+  if (const auto by = captured_by()) {
+    by->record(this, std::move(w));
+    return nullptr;
+  }
+  op o;
+  static_cast<work&>(o) = std::move(w);
   if (blocking_) {
     for (const auto& other : all()) {
       if (other.get() == this || !other->blocking() || (this != standard().get() && other != standard())) continue;
@@ -180,7 +201,7 @@ void stream::advance(bool on_callers_thread) {
       queue_.pop_front();
     }
     if (now->kernel != nullptr || now->patient || !on_callers_thread) return perform(now);
-    now->work();
+    now->task();
     {
       const std::lock_guard lock(guard_);
       busy_ = false;
@@ -205,7 +226,7 @@ void stream::perform(const std::shared_ptr<op>& o) {
       start(o->kernel);
     } else {
       run_on_threads(
-          1, [o](unsigned) { o->work(); }, [self, o] { self->finished(*o); });
+          1, [o](unsigned) { o->task(); }, [self, o] { self->finished(*o); });
     }
   } catch (const std::exception& e) {
     log::error("work on a stream was not started: {}", e.what());

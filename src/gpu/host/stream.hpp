@@ -36,18 +36,33 @@ class completion {
 };
 using completion_ptr = std::shared_ptr<completion>;
 
+// A kernel, or something else to do.
+struct work {
+  std::shared_ptr<launch> kernel;
+  std::function<void()> task;
+  bool patient = false;  // may take long or wait for others, so it gets a thread
+  work again() const;    // for another run: a launch counts its workgroups
+};
+
+class capture;
+
 class stream : public std::enable_shared_from_this<stream> {
  public:
   explicit stream(bool blocking) : blocking_(blocking) {}
 
   completion_ptr run_kernel(std::shared_ptr<launch> kernel);
-  // patient: may take long or wait for others, so it gets a thread.
-  completion_ptr run(std::function<void()> work, bool patient);
+  completion_ptr run(std::function<void()> task, bool patient);
+  // Null where the stream is captured.
+  completion_ptr add(work w);
   void wait_for(completion_ptr other);  // later work of this stream starts after it
 
   completion_ptr last();                       // of the work given so far
   std::string take_failure();                  // of kernels since the last call; empty: none
   bool blocking() const { return blocking_; }  // keeps order with the default stream
+
+  // Null: it runs its work.
+  std::shared_ptr<capture> captured_by();
+  void set_capture(std::shared_ptr<capture> c);
 
   // The default stream, and the others that are open or closed with work that runs still.
   static std::shared_ptr<stream> standard();
@@ -57,15 +72,11 @@ class stream : public std::enable_shared_from_this<stream> {
   static std::string take_failure_of_closed();  // of kernels of streams that all() lists no more; empty: none
 
  private:
-  struct op {
-    std::shared_ptr<launch> kernel;
-    std::function<void()> work;
-    bool patient = false;
+  struct op : work {
     std::vector<completion_ptr> after;
     completion_ptr done = std::make_shared<completion>();
   };
   static void forget(const std::shared_ptr<stream>& s);
-  completion_ptr add(op o);
   void advance(bool on_callers_thread);
   bool held_up(op& o);
   void perform(const std::shared_ptr<op>& o);
@@ -78,6 +89,7 @@ class stream : public std::enable_shared_from_this<stream> {
   completion_ptr last_;
   std::vector<completion_ptr> before_next_;  // from wait_for
   std::string failure_;
+  std::shared_ptr<capture> capture_;
 };
 
 }  // namespace xio::host_exec

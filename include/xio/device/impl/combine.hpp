@@ -25,6 +25,11 @@ XIO_DEVICE T reduced_number(T a, T b) {
   }
 }
 
+// Op of code that does any reduce, by a number (kinds.hpp). Any T: a template is not looked into before it is used.
+constexpr auto k_by_kind = static_cast<xio_reduction>(15);
+template <class T>
+struct kinds;
+
 template <class T>
 constexpr bool k_is_half = std::is_same_v<T, xio_half_t> || std::is_same_v<T, xio_bfloat16_t>;
 template <class T>
@@ -79,19 +84,34 @@ XIO_DEVICE void reduce_into(T* a, const T& b) {
     *a = reduced_number<Op, T>(*a, b);
   }
 }
+// reduce_into for code that is made for one operation and type, and for code that finds them in `kind` (kinds.hpp).
+template <xio_reduction Op, class T>
+XIO_DEVICE void reduce_elements(T* a, const T& b, u32 kind) {
+  if constexpr (Op == k_by_kind) {
+    vec16 x{}, y{};
+    __builtin_memcpy(&x, a, sizeof *a);
+    __builtin_memcpy(&y, &b, sizeof b);
+    const vec16 both = kinds<T>::reduced(x, y, kind);
+    __builtin_memcpy(a, &both, sizeof *a);
+  } else {
+    reduce_into<Op, T>(a, b);
+  }
+}
+
 // The areas that a PE combines, and where the result goes. `member` is this PE's number among `members`; source(m) is
 // where the contribution of member m lies, result(k) is the k-th of `results` places.
 template <class Source, class Result>
 struct combination {
   u32 member, members, results;
+  u32 kind;  // see reduce_elements
   Source source;
   Result result;
 };
 // A function, since hipcc takes deduction guides for the host's.
 template <class Source, class Result>
-XIO_DEVICE combination<Source, Result> combination_of(u32 member, u32 members, u32 results, const Source& source,
-                                                      const Result& result) {
-  return combination<Source, Result>{member, members, results, source, result};
+XIO_DEVICE combination<Source, Result> combination_of(u32 member, u32 members, u32 results, u32 kind,
+                                                      const Source& source, const Result& result) {
+  return combination<Source, Result>{member, members, results, kind, source, result};
 }
 
 // Where threads do not share a copy: by one of them, in blocks that stay in the first cache; loops of a known length
@@ -107,11 +127,14 @@ XIO_DEVICE void combine_blocks(const Job& job, u64 bytes) {
     if (here != sizeof sum) __builtin_memset(reinterpret_cast<unsigned char*>(sum) + here, 0, sizeof sum - here);
     for (u32 m = 1; m < job.members; ++m) {
       __builtin_memcpy(next, job.source(m) + at, here);
-      const u64 count = here / sizeof(T);
+      // By kind an element may be a part of T.
+      if (here % sizeof(T) != 0)
+        __builtin_memset(reinterpret_cast<unsigned char*>(next) + here, 0, sizeof(T) - here % sizeof(T));
+      const u64 count = (here + sizeof(T) - 1) / sizeof(T);
       if (count == block) {
-        for (u64 i = 0; i < block; ++i) reduce_into<Op, T>(&sum[i], next[i]);
+        for (u64 i = 0; i < block; ++i) reduce_elements<Op, T>(&sum[i], next[i], job.kind);
       } else {
-        for (u64 i = 0; i < count; ++i) reduce_into<Op, T>(&sum[i], next[i]);
+        for (u64 i = 0; i < count; ++i) reduce_elements<Op, T>(&sum[i], next[i], job.kind);
       }
     }
     for (u32 k = 0; k < job.results; ++k) __builtin_memcpy(job.result(k) + at, sum, here);
@@ -125,11 +148,17 @@ struct elements {
 };
 
 template <xio_reduction Op, class T, class Word>
-XIO_DEVICE Word reduced_words(const Word& a, const Word& b) {
-  auto x = bit_copy<elements<T, Word>>(a);
-  const auto y = bit_copy<elements<T, Word>>(b);
-  XIO_UNROLL for (u32 e = 0; e < sizeof(Word) / sizeof(T); ++e) reduce_into<Op, T>(&x.of[e], y.of[e]);
-  return bit_copy<Word>(x);
+XIO_DEVICE Word reduced_words(const Word& a, const Word& b, u32 kind) {
+  if constexpr (Op == k_by_kind) {
+    Word both = a;
+    reduce_elements<Op, Word>(&both, b, kind);
+    return both;
+  } else {
+    auto x = bit_copy<elements<T, Word>>(a);
+    const auto y = bit_copy<elements<T, Word>>(b);
+    XIO_UNROLL for (u32 e = 0; e < sizeof(Word) / sizeof(T); ++e) reduce_into<Op, T>(&x.of[e], y.of[e]);
+    return bit_copy<Word>(x);
+  }
 }
 
 // N words of every source, `stride` bytes apart, all under way before the first is used where there are two sources.
@@ -148,7 +177,7 @@ XIO_DEVICE void combine_batch(const Job& job, u64 at, u64 stride) {
   XIO_ROLLED for (u32 m = 1; m < job.members; ++m) {
     Word next[N];
     load(m, next);
-    XIO_UNROLL for (u32 k = 0; k < N; ++k) sum[k] = reduced_words<Op, T>(sum[k], next[k]);
+    XIO_UNROLL for (u32 k = 0; k < N; ++k) sum[k] = reduced_words<Op, T>(sum[k], next[k], job.kind);
   }
   XIO_ROLLED for (u32 r = 0; r < job.results; ++r) {
     unsigned char* to = job.result(r) + at;
@@ -164,6 +193,22 @@ XIO_DEVICE void combine_words(const Job& job, u64 begin, u64 words, u64 rank, u6
   });
 }
 
+// Elements from byte `begin` on, one by one.
+template <direct::source From, class Word, class Group, class Job>
+XIO_DEVICE void combine_singly(const Group& g, const Job& job, u64 begin, u64 bytes) {
+  XIO_ROLLED for (u64 at = begin + g.rank() * sizeof(Word); at < bytes; at += g.count() * sizeof(Word))
+      combine_batch<k_by_kind, Word, From, 1, Word>(job, at, 0);
+}
+template <direct::source From, class Group, class Job>
+XIO_DEVICE void combine_rest_by_kind(const Group& g, const Job& job, u64 begin, u64 bytes) {
+  switch (kinds<Job>::log2_size(job.kind)) {
+    case 0: return combine_singly<From, u8>(g, job, begin, bytes);
+    case 1: return combine_singly<From, u16>(g, job, begin, bytes);
+    case 2: return combine_singly<From, u32>(g, job, begin, bytes);
+    default: return combine_singly<From, u64>(g, job, begin, bytes);
+  }
+}
+
 // Collective over g, without the syncs before and after. Each thread reads all sources of what it writes before it
 // writes it, so a result may lie where a source of the same thread does. From: where the others' contributions lie.
 template <xio_reduction Op, class T, direct::source From, class Group, class Job>
@@ -173,7 +218,11 @@ XIO_DEVICE void combine_split(const Group& g, const Job& job, u64 bytes) {
   for (u32 r = 0; r < job.results; ++r) all |= reinterpret_cast<u64>(job.result(r));
   const u64 words = (all & 15) == 0 ? bytes / 16 : 0;
   combine_words<Op, T, From, vec16>(job, 0, words, g.rank(), g.count());
-  combine_words<Op, T, From, bits_of<T>>(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
+  if constexpr (Op == k_by_kind) {
+    combine_rest_by_kind<From>(g, job, words * 16, bytes);
+  } else {
+    combine_words<Op, T, From, bits_of<T>>(job, words * 16, (bytes - words * 16) / sizeof(T), g.rank(), g.count());
+  }
 }
 
 template <xio_reduction Op, class T, direct::source From, class Group, class Job>

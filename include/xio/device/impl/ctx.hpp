@@ -85,6 +85,10 @@ XIO_DEVICE mapped_place mapped_scalar(const xio_ctx_t& ctx, const void* symmetri
   return mapped_until(ctx, symmetric, ctx.arena_bytes - sizeof(T), pe, aligned);
 }
 
+// See k_own_timeout_shift. A view alone has none.
+XIO_DEVICE u32 own_timeout_of(const ctx_view&) { return 0; }
+XIO_DEVICE u32 own_timeout_of(const xio_ctx_t& ctx) { return ctx.flags >> k_own_timeout_shift; }
+
 XIO_DEVICE world_view& world_of(const ctx_view& c) { return *c.world; }
 XIO_DEVICE world_view& world_of(const xio_ctx_t& ctx) { return *static_cast<world_view*>(ctx.world); }
 

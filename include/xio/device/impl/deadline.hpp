@@ -6,6 +6,13 @@
 
 namespace xio::dev {
 
+// The ticks of a timeout as xio_ctx::flags has it.
+XIO_DEVICE u64 ticks_of(const world_view& w, u32 own_ms) {
+  if (own_ms == 0) [[likely]]
+    return w.timeout_ticks;
+  return own_ms == k_no_timeout ? 0 : own_ms * w.ticks_per_ms;
+}
+
 // A point in time after which waiting is an error.
 struct deadline {
   u64 start;
@@ -16,9 +23,9 @@ struct deadline {
     return deadline{k_pauses_grow || w.timeout_ticks ? deadline_clock() : 0, w.timeout_ticks};
   }
   // Of a call that waits for one thing after another: `*since` is when it began to, 0 before.
-  XIO_DEVICE static deadline in(const world_view& w, u64* since) {
-    if (*since == 0) *since = in(w).start;
-    return deadline{*since, w.timeout_ticks};
+  XIO_DEVICE static deadline in(const world_view& w, u64* since, u32 own_ms = 0) {
+    if (*since == 0) *since = own_ms == 0 ? in(w).start : deadline_clock();
+    return deadline{*since, ticks_of(w, own_ms)};
   }
   XIO_DEVICE bool passed() const { return ticks != 0 && deadline_clock() - start > ticks; }
   // One turn of a waiting loop: pauses. False: the deadline has passed.

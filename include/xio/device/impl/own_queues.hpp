@@ -45,13 +45,21 @@ XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
   return drain_storages(c);
 }
 
-// Which queues a waiting loop drains, and whose failure ends it.
+// Which queues a waiting loop drains, and whose failure ends it. k_own_timeout: the loop ends by the call's own
+// deadline, where the ctx has one. A wait on a word does so for calls on a stream alone (timed_queues): it costs
+// registers.
 struct own_queues {
+  static constexpr bool k_own_timeout = false;
   template <class Ctx>
   XIO_DEVICE xio_status_t operator()(const Ctx& c) const {
     return drain_own(whole_ctx(c));
   }
 };
-struct no_queues {};
+struct timed_queues : own_queues {
+  static constexpr bool k_own_timeout = true;
+};
+struct no_queues {
+  static constexpr bool k_own_timeout = true;
+};
 
 }  // namespace xio::dev

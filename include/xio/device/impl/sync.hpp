@@ -69,9 +69,9 @@ XIO_DEVICE waited quiet_engines(const ctx_view& c) {
 
 // When a barrier behind that quiet began to wait: a fifth of the time is left for members that come a little later,
 // also where the quiet has taken all of it.
-XIO_DEVICE u64 since_after(const waited& quiet, const world_view& w) {
+XIO_DEVICE u64 since_after(const waited& quiet, const xio_ctx_t& ctx) {
   if (quiet.since == 0) return 0;
-  const u64 least = deadline_clock() - w.timeout_ticks / 5 * 4;
+  const u64 least = deadline_clock() - ticks_of(world_of(ctx), own_timeout_of(ctx)) / 5 * 4;
   return static_cast<i64>(least - quiet.since) > 0 ? least : quiet.since;
 }
 
@@ -359,7 +359,7 @@ XIO_DEVICE xio_status_t barrier_ctx(const xio_ctx_t& ctx) {
     store<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch, last + 1);
     return mine.status;
   }
-  const xio_status_t met = sync_all(ctx, b, last + 1, since_after(mine, world_of(ctx)));
+  const xio_status_t met = sync_all(ctx, b, last + 1, since_after(mine, ctx));
   // With no other PE to synchronise with this is a quiet.
   if (ctx.n_pes == 1) fence<scope::system, order::seq_cst>();
   return mine.status != XIO_OK ? mine.status : met;

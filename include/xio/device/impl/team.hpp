@@ -226,9 +226,9 @@ struct patience {
 };
 // A turn of a loop that waits for members, between many looks: as in poll_since. Out of line, for a kernel has many
 // such loops, and what they wait for comes before that mostly.
-XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64 drained, bool pauses) {
+XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64 drained, bool pauses, u32 own_ms) {
   const bool first = drained == 0;
-  const deadline end = deadline::in(*c.world, &since);
+  const deadline end = deadline::in(*c.world, &since, own_ms);
   const bool over = pauses && !end.wait_more();
   const u64 now = wall_clock();
   if (first) drained = now;
@@ -256,7 +256,7 @@ XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, 
     }
     if (p.status != XIO_OK) return p.status;
     if (round == 0) continue;
-    p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0);
+    p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0, own_timeout_of(ctx));
     x.since = p.since;
   }
 }
@@ -435,7 +435,7 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
   // to wait.
   const posted mine = by_leader(g, [&] {
     const waited done = quiet_ctx<order::release>(ctx, quiet_by_one);
-    return posted{since_after(done, world_of(ctx)), done.status};
+    return posted{since_after(done, ctx), done.status};
   });
   if (!g.leader() && sends_headers(g, t)) fence<scope::system, order::release>();
   const xio_status_t met = complete_call(g, ctx, t, synchronise(g, ctx, t, tag_of(op::barrier), found, mine.request));

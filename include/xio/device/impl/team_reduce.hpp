@@ -18,6 +18,7 @@ struct reduce_job {
   u64 bytes;
   u32 members;
   bool scatter;
+  u32 kind = 0;  // see reduce_elements
 
   // In pieces of `part` bytes: piece i of member p's share.
   XIO_DEVICE u64 at(u64 part, u64 i, u32 p) const { return scatter ? i * part : (i * members + p) * part; }
@@ -80,7 +81,7 @@ XIO_DEVICE xio_status_t reduce_piece(const Group& g, const xio_ctx_t& ctx, const
           part[j].words[k] = rdma::source_word(src, ((i + j * g.count()) * unit::k_words + k) * 4, bytes);
         if (m == 0) sum[j] = part[j];
         for (u32 e = 0; e < unit::k_elements && m != 0; ++e)
-          reduce_into<Op, T>(&sum[j].elements[e], part[j].elements[e]);
+          reduce_elements<Op, T>(&sum[j].elements[e], part[j].elements[e], job.kind);
       }
     }
     status = first_of(status, one);
@@ -108,11 +109,13 @@ XIO_DEVICE parts parts_of(const xio_team_t& t, u64 epoch) {
 }
 
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, unsigned char* to,
-                              const unsigned char* own, u64 bytes) {
+XIO_DEVICE void combine_parts(const Group& g, const xio_team_t& t, const parts& in, const reduce_job& job, u64 at,
+                              u64 bytes) {
+  unsigned char* to = job.dst + at;
+  const unsigned char* own = job.block(t.my_pe) + at;
   const auto source = [&](u32 m) -> const unsigned char* { return m == t.my_pe ? own : in.of(m, t.my_pe); };
   const auto result = [&](u32) { return to; };
-  combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, source, result), bytes);
+  combine<Op, T, direct::source::own>(g, combination_of(t.my_pe, t.n_pes, 1, job.kind, source, result), bytes);
 }
 
 // Everything fits the areas.
@@ -130,7 +133,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
   xio_status_t status = end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
   // In place: an engine may still be reading what the result is about to replace.
   if (job.dst == job.src && status == XIO_OK) status = complete_call(g, ctx, t, status);
-  if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job.dst, job.block(me), job.bytes);
+  if (status == XIO_OK) combine_parts<Op, T>(g, t, areas, job, 0, job.bytes);
   g.sync();
   return status;
 }
@@ -148,8 +151,8 @@ XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_te
   };
   const auto source = [&](u32 m) -> const unsigned char* { return place(job.block(t.my_pe) + from, m); };
   const auto result = [&](u32 k) { return place(job.dst + from, k == 0 ? t.my_pe : other(t, k - 1)); };
-  combine<Op, T, direct::source::peer>(g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, source, result),
-                                       to - from);
+  combine<Op, T, direct::source::peer>(
+      g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, job.kind, source, result), to - from);
 }
 
 // exchange_headers for tags that do not have all of the size.
@@ -231,7 +234,7 @@ XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, cons
                                       const reduce_job& job) {
   const parts areas = parts_of(t, epoch);
   const u64 at = job.at(areas.bytes, r, t.my_pe), bytes = job.size(areas.bytes, r, t.my_pe);
-  combine_parts<Op, T>(g, t, areas, job.dst + at, job.block(t.my_pe) + at, bytes);
+  combine_parts<Op, T>(g, t, areas, job, at, bytes);
   xio_status_t status = XIO_OK;
   g.sync();
   for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
@@ -269,7 +272,13 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
   exchange x;
   g.sync();
   if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-  return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job));
+  if constexpr (Op == k_by_kind) {
+    return end(g, t, x,
+               kinds<T>::log2_size(job.kind) == 3 ? reduce_piece<Op, u64>(g, ctx, t, x, job)
+                                                  : reduce_piece<Op, u32>(g, ctx, t, x, job));
+  } else {
+    return end(g, t, x, reduce_piece<Op, T>(g, ctx, t, x, job));
+  }
 }
 
 // Packets may come from any memory.
@@ -285,13 +294,17 @@ XIO_DEVICE objection objection_to(const xio_ctx_t& ctx, const xio_team_t& t, con
 
 // Operation and type, as a tag has them.
 template <xio_reduction Op, class T>
-XIO_DEVICE constexpr u32 kind_of() {
-  return static_cast<u32>(Op) << k_reduction_shift | (std::is_integral_v<T> ? 0u : k_floats) |
-         (std::is_same_v<T, xio_bfloat16_t> ? k_brain_floats : 0u) |
-         (sizeof(T) == 1   ? 0u
-          : sizeof(T) == 2 ? 1u
-          : sizeof(T) == 4 ? 2u
-                           : 3u);
+XIO_DEVICE constexpr u32 kind_of(const reduce_job& job) {
+  if constexpr (Op == k_by_kind) {
+    return kinds<T>::detail(job.kind);
+  } else {
+    return static_cast<u32>(Op) << k_reduction_shift | (std::is_integral_v<T> ? 0u : k_floats) |
+           (std::is_same_v<T, xio_bfloat16_t> ? k_brain_floats : 0u) |
+           (sizeof(T) == 1   ? 0u
+            : sizeof(T) == 2 ? 1u
+            : sizeof(T) == 4 ? 2u
+                             : 3u);
+  }
 }
 
 template <xio_reduction Op, class T, class Group>
@@ -303,7 +316,7 @@ XIO_DEVICE xio_status_t exchange_reduce(const Group& g, const xio_ctx_t& ctx, co
   // Members whose ways to each other differ are in different calls.
   const bool reads = job.bytes > part && all_are_direct(ctx, t);
   const u32 tag =
-      tag_of(job.scatter ? op::reduce_scatter : op::reduce, job.bytes, kind_of<Op, T>() | (reads ? k_reads : 0));
+      tag_of(job.scatter ? op::reduce_scatter : op::reduce, job.bytes, kind_of<Op, T>(job) | (reads ? k_reads : 0));
   const objection why = job.bytes == 0 ? objection{} : objection_to(ctx, t, job);
   if (!why.is_none() || job.bytes == 0 || reads) return reduce_reading<Op, T>(g, ctx, t, tag, job, why);
   if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, found, job);

@@ -375,6 +375,8 @@ struct alignas(128) ctx_view {
   std::uint32_t rings_used;          // 1 once anything was posted to a ring of this ctx
   // By storage: 0, or 1 + its failed ops that were reported to this ctx, or that were there before its first op on it.
   std::uint32_t storage_errors[k_max_storages];
+  std::uint32_t
+      stream_failed;  // 0, or the xio_status of the first call on a stream that failed: later ones end with it
   alignas(128) call_record failed_call;
 };
 static_assert(sizeof(ctx_view) == 384);
@@ -389,6 +391,11 @@ enum ctx_flags : std::uint32_t {
   ctx_all_mapped = 2,   // loads and stores are the way of all but bulk copies, to every PE
   ctx_has_holes = 4,    // a PE was excluded
 };
+// Above these bits: how long a wait for other PEs takes at most, in ms, where a call has a deadline of its own (calls
+// on a stream); 0: the world's timeout, k_no_timeout: for ever. Queues keep the world's: one that times out stays
+// failed.
+constexpr std::uint32_t k_own_timeout_shift = 8;
+constexpr std::uint32_t k_no_timeout = 0xffffff;
 
 // A copy engine queue of xio/sdma.h. Of `world` only the clock and the timeout are set.
 struct sdma_queue_view {

@@ -45,7 +45,7 @@ XIO_DEVICE xio_status_t poll_since(const Ctx& c, u64* since, const Drain& drain,
       if (done()) return then();
       pause();
     }
-    if (round == 0) end = deadline::in(world_of(c), since);
+    if (round == 0) end = deadline::in(world_of(c), since, Drain::k_own_timeout ? own_timeout_of(c) : 0);
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     const bool over = round % 2 == 1 && !end.wait_more();
     if constexpr (!std::is_same_v<Drain, no_queues>) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What the host's books say of a call on a stream before it is launched: each check throws a sentence.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "ctx/door.hpp"
+#include "stream/job.hpp"
+
+namespace xio::stream {
+
+// A call that is being checked: what it names, and what will be launched.
+class order {
+ public:
+  order(xio::world& w, const char* function, xio_ctx_t ctx, xio_stream_t stream, const xio_stream_attr_t* attr);
+
+  // The members of a team; `root` is one of them.
+  void team(xio_team_t t);
+  void root(int root);
+  std::size_t members() const { return launch_.team.n_pes; }
+  bool is_member(int number) const { return launch_.team.my_pe == static_cast<std::uint32_t>(number); }
+
+  void pe(int pe) const;
+  // count * bytes of a block; throws where that is no number.
+  std::size_t product(std::size_t count, std::size_t bytes, const char* what) const;
+  void symmetric(const void* p, std::size_t bytes, const char* what) const;
+  // Memory that the engine reaches that carries it to or from PE `pe`, or to any member.
+  void local(const void* p, std::size_t bytes, const char* what, int pe) const;
+  void local_of_team(const void* p, std::size_t bytes, const char* what) const;
+  void for_drives(const void* p, std::size_t bytes) const;
+  // So many bytes of a storage that is open, from `offset` on.
+  void storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const;
+  // A word that signals change or waits look at.
+  void word(const std::uint64_t* sig) const;
+  void is_one_of(int value, int count, const char* what) const;
+  void combines(xio_reduction_t op, xio_type_t type) const;
+
+  // Launches it.
+  void copy(call what, const job& j);
+  void give(call what, const job& j);
+
+ private:
+  bool by_engine(int pe) const;
+  void put_in_stream(std::uint32_t workgroups, bool last);
+
+  xio::world& world_;
+  const char* function_;
+  const context& ctx_;
+  launch launch_{};
+  xio_stream_attr_t attr_{};
+};
+
+}  // namespace xio::stream

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+// libxio's own kernels: one for each family of calls, by a number. Each op is that of xio_device.hpp, by every route;
+// nothing is done here a second time.
+#include <xio/hip.h>
+#include <xio/xio_device.hpp>
+
+#include "gpu/gpu.hpp"
+#include "stream/job.hpp"
+#include "xio/device/impl/kinds.hpp"
+
+namespace xio::stream {
+
+namespace {
+
+using dev::ctx_of;
+using dev::ctx_view;
+using dev::order;
+using dev::scope;
+using dev::u32;
+using dev::u64;
+using dev::workgroup_group;
+
+// A kernel has its own copy of all that it calls, and is compiled for the most registers that one of its calls needs.
+enum family : u32 { copies, barriers, moves, reduces, drives };
+
+__host__ __device__ constexpr family family_of(call what) {
+  return what < call::quiet      ? copies
+         : what < call::alltoall ? barriers
+         : what < call::reduce   ? moves
+         : what < call::read     ? reduces
+                                 : drives;
+}
+
+// This workgroup's part of a copy.
+struct part {
+  u64 at, bytes;
+};
+__device__ part part_of(u64 bytes) {
+  const u64 each = (bytes / gridDim.x + 127) / 128 * 128, at = each * blockIdx.x;
+  if (at >= bytes) return {0, 0};
+  return {at, blockIdx.x + 1 == gridDim.x || bytes - at < each ? bytes - at : each};
+}
+
+template <class Body>
+__device__ xio_status_t by_one(Body&& body) {
+  return dev::by_leader(workgroup_group::here(), [&] { return dev::posted{0, body()}; }).status;
+}
+
+// Waits with the deadline of the call.
+struct stay {
+  template <class Done, class Late>
+  __device__ xio_status_t operator()(const xio_ctx_t& c, Done&& done, Late&& late) const {
+    u64 since = 0;
+    const auto then = [&] {
+      dev::watched();
+      return dev::hdp_flush(c);
+    };
+    return dev::poll_since<0>(c, &since, dev::timed_queues{}, done, then, late);
+  }
+};
+__device__ xio_status_t wait(const xio_ctx_t& c, const job& j, int cmp) {
+  const u64* sig = j.sig;
+  return dev::until<stay, u64>(c, sig, cmp, j.value, nullptr, dev::call_kind::signal_wait_until);
+}
+
+__device__ xio_status_t take(const xio_ctx_t& c, const job& j) {
+  const xio_status_t come = wait(c, j, XIO_CMP_GE);
+  u64 old = 0;
+  return come != XIO_OK ? come
+                        : dev::change<dev::amo::add, true>(c, j.sig, u64{0} - j.value, u64{0}, xio_my_pe(c), &old);
+}
+
+// Behind the ops to that PE that come before it in the stream.
+__device__ xio_status_t signal(const xio_ctx_t& c, const job& j) {
+  const xio_status_t before = xio_fence_pe(c, j.pe);
+  return before != XIO_OK ? before : xio_signal_op(c, j.sig, j.value, static_cast<xio_signal_op_t>(j.how), j.pe);
+}
+
+__device__ xio_status_t copy(const xio_ctx_t& c, const job& j) {
+  const part mine = part_of(j.bytes);
+  unsigned char* dst = static_cast<unsigned char*>(j.dst) + mine.at;
+  const unsigned char* src = static_cast<const unsigned char*>(j.src) + mine.at;
+  switch (j.what) {
+    case call::report: return XIO_OK;
+    case call::put: return xio_put_wg(c, dst, src, mine.bytes, j.pe);
+    case call::get: return xio_get_wg(c, dst, src, mine.bytes, j.pe);
+    case call::put_signal:
+      return xio_put_signal_wg(c, j.dst, j.src, j.bytes, j.sig, j.value, static_cast<xio_signal_op_t>(j.how), j.pe);
+    case call::signal_op: return by_one([&] { return signal(c, j); });
+    case call::signal_wait: return by_one([&] { return wait(c, j, static_cast<int>(j.how)); });
+    default: return by_one([&] { return take(c, j); });
+  }
+}
+
+__device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  switch (j.what) {
+    case call::quiet: return xio_quiet_wg(c);
+    case call::barrier_all: return xio_barrier_all_wg(c);
+    case call::sync_all: return xio_sync_all_wg(c);
+    case call::team_barrier: return xio_team_barrier_wg(c, t);
+    default: return xio_team_sync_wg(c, t);
+  }
+}
+
+__device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  switch (j.what) {
+    case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
+    case call::alltoallv:
+      return xio_alltoallv_wg(c, t, j.dst, j.tables[0], j.tables[1], j.src, j.tables[2], j.tables[3]);
+    case call::fcollect: return xio_fcollect_wg(c, t, j.dst, j.src, j.bytes);
+    case call::collect: return xio_collect_wg(c, t, j.dst, j.src, j.bytes);
+    default: return xio_broadcast_wg(c, t, j.dst, j.src, j.bytes, j.pe);
+  }
+}
+
+__device__ xio_status_t reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  return dev::teams::reduce_by_kind(workgroup_group::here(), c, t,
+                                    {static_cast<unsigned char*>(j.dst), static_cast<const unsigned char*>(j.src),
+                                     j.bytes, t.n_pes, j.what == call::reduce_scatter, j.how});
+}
+
+__device__ xio_status_t transfer(const xio_ctx_t& c, const job& j) {
+  switch (j.what) {
+    case call::read: return xio_read_wg(c, j.dst, j.storage, j.value, j.bytes);
+    case call::write: return xio_write_wg(c, j.src, j.storage, j.value, j.bytes);
+    default: return xio_storage_sync_wg(c, j.storage);
+  }
+}
+
+// The first failure of the ctx's calls stays.
+__device__ void keep(const ctx_view& c, xio_status_t status, u32* on_host) {
+  u32 none = 0;
+  const u32 word = static_cast<u32>(static_cast<int>(status));
+  if (!dev::compare_exchange<scope::agent, order::relaxed>(const_cast<u32*>(&c.stream_failed), none, word)) return;
+  // A graph may be replayed once too often: the host's word ends with the ctx.
+  if (!dev::is_gone(c)) dev::store<scope::system, order::release>(on_host, word);
+}
+
+template <family F>
+__global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
+  const workgroup_group g = workgroup_group::here();
+  const ctx_view& view = ctx_of(c);
+  const xio_status_t before = by_one([&] {
+    return static_cast<xio_status_t>(static_cast<int>(dev::load<scope::agent, order::relaxed>(&view.stream_failed)));
+  });
+  xio_status_t status = before;
+  if (before == XIO_OK) {
+    if constexpr (F == copies) status = copy(c, j);
+    if constexpr (F == barriers) status = synchronise(c, t, j);
+    if constexpr (F == moves) status = move(c, t, j);
+    if constexpr (F == reduces) status = reduce(c, t, j);
+    if constexpr (F == drives) status = transfer(c, j);
+  }
+  if (status != before && g.leader()) keep(view, status, j.failed);
+  if (j.status == nullptr) return;
+  g.sync();
+  if (g.leader()) dev::store<scope::system, order::release>(reinterpret_cast<int*>(j.status), static_cast<int>(status));
+}
+
+constexpr auto k_threads_of = [](const job& j) {
+  const bool alone = j.what == call::report || (j.what >= call::signal_op && j.what <= call::sync_all);
+  if (alone) return 1u;
+  // On the host a workgroup shares a CPU.
+  if (!dev::k_splits_copies) return family_of(j.what) == copies ? 1u : 8u;
+  return j.bytes > 4096 ? 256u : 64u;
+};
+
+const char* text_of(hipError_t e) {
+  if (e == hipSuccess) return nullptr;
+  (void)hipGetLastError();
+  return hipGetErrorString(e);
+}
+
+// The thread's device, for a thread that has another one.
+class on_device {
+ public:
+  on_device() {
+    if (hipGetDevice(&before_) == hipSuccess && before_ != gpu::selected_device())
+      changed_ = hipSetDevice(gpu::selected_device()) == hipSuccess;
+  }
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
+  ~on_device() {
+    if (changed_) (void)hipSetDevice(before_);
+  }
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+template <family F>
+void start(const launch& l) {
+  hipLaunchKernelGGL(calls<F>, dim3(l.workgroups), dim3(k_threads_of(l.what)), 0, static_cast<hipStream_t>(l.stream),
+                     l.ctx, l.team, l.what);
+}
+
+template <family F>
+hipError_t load() {
+  hipFuncAttributes found;
+  return hipFuncGetAttributes(&found, reinterpret_cast<const void*>(&calls<F>));
+}
+
+}  // namespace
+
+const char* refusal_of(const launch& l) {
+  const on_device here;
+  // An error that the runtime has kept of another call is not this one's.
+  (void)hipGetLastError();
+  switch (family_of(l.what.what)) {
+    case copies: start<copies>(l); break;
+    case barriers: start<barriers>(l); break;
+    case moves: start<moves>(l); break;
+    case reduces: start<reduces>(l); break;
+    case drives: start<drives>(l); break;
+  }
+  return text_of(hipGetLastError());
+}
+
+const char* load_kernels() {
+  const on_device here;
+  for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>, &load<drives>})
+    if (const char* why = text_of(load_one())) return why;
+  return nullptr;
+}
+
+std::uint32_t most_workgroups() {
+  static const std::uint32_t most = [] {
+    int cus = 0;
+    const hipError_t e = hipDeviceGetAttribute(&cus, hipDeviceAttributeMultiprocessorCount, gpu::selected_device());
+    return text_of(e) == nullptr && cus > 4 ? static_cast<std::uint32_t>(cus) / 4 : 1u;
+  }();
+  return most;
+}
+
+}  // namespace xio::stream
