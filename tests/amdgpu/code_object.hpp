@@ -108,6 +108,8 @@ class code_object {
     return found->second;
   }
 
+  bool has(const std::string& name) const { return symbols.contains(name); }
+
   // f(start, bytes) for every section of instructions.
   template <class F>
   void each_text(F f) const {

@@ -134,6 +134,20 @@ XIO_DEVICE void fence() {
   }
 }
 
+// Until the wave's stores are done, behind a loop's edge too: clang 22 drops the wait of a release in a loop, on GPUs
+// that write nothing back, where only the turn before has stored.
+XIO_DEVICE void wait_for_stores() {
+#if defined(XIO_SYSTEM_WRITES_BACK)
+  // fence() waits.
+#elif defined(__GFX12__)
+  asm volatile("s_wait_storecnt 0x0" ::: "memory");
+#elif defined(__GFX10__) || defined(__GFX11__)
+  asm volatile("s_waitcnt_vscnt null, 0x0" ::: "memory");
+#elif defined(__AMDGCN__)
+  asm volatile("s_waitcnt vmcnt(0)" ::: "memory");
+#endif
+}
+
 // In front of an access that releases; the access itself then has the order that is left.
 template <scope S, order O>
 XIO_DEVICE void release_before() {

@@ -58,7 +58,10 @@ XIO_CONVERGENT void ring_doorbell(T* at, T value) {
   const u32 count = popcount(here), mine = lanes_before(here);
   u32 turn = 0;
   do {
-    if (turn == mine) store<scope::system, order::release>(at, value);
+    if (turn == mine) {
+      amdgcn::wait_for_stores();
+      store<scope::system, order::release>(at, value);
+    }
   } while (++turn != count);
 }
 
