@@ -87,7 +87,7 @@ XIO_EXPORT xio_status_t xio_exclude(xio_world_t* world, const int* pes, int coun
  * A kernel that has an older copy goes on with it. Contexts of xio_ctx_create_wg are copies, too: make them anew. */
 XIO_EXPORT xio_status_t xio_ctx_refresh(xio_world_t* world, xio_ctx_t* ctx);
 
-/* What xio_world_shrink has found and done. Set `size` as in xio_engine_stats_t. */
+/* Filled in by xio_world_shrink: what it has found and done. Set `size` as in xio_engine_stats_t. */
 typedef struct xio_shrink_report {
   size_t size;
   uint64_t view;      /* counts the times that the PEs of this world have agreed on those that go on */
@@ -114,7 +114,7 @@ typedef struct xio_shrink_report {
  *   The PEs that have left are excluded, as by xio_exclude. Numbers stay. xio_ctx_refresh gives contexts without them;
  *   barriers of all, xio_malloc and all other collective calls are among those that live, and xio_team_world is a team
  *   of these. PE 0 may be among the dead.
- *   What is allocated is the same on every PE: a call that some had completed, and others had not, is done on all if
+ *   The same blocks are allocated on every PE: a call that some had completed, and others had not, is done on all if
  *   it allocates, frees or destroys (the report has the block), and undone on all if it makes a ctx or a team: its
  *   handle is XIO_ERR_STATE then.
  *   Teams of before with a PE that has left are over: XIO_ERR_STATE, in kernels XIO_ERR_PEER. Where that PE is not

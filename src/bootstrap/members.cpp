@@ -15,7 +15,7 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr int k_look_ms = 20;  // between looks at the evidence
+constexpr int k_evidence_ms = 20;  // between two checks of the evidence
 constexpr std::chrono::milliseconds k_probe_after{100};
 using std::chrono::milliseconds;
 
@@ -35,7 +35,7 @@ std::vector<std::byte> greeting(std::uint64_t view) {
 
 std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel> first, const bootstrap_options& o,
                                                        std::uint32_t incarnation) {
-  struct address_card {
+  struct address_offer {
     xio_unique_id_t id;
     std::uint32_t incarnation;
   } mine{};
@@ -45,7 +45,7 @@ std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel> 
   mine.id = listening.id;
   mine.incarnation = incarnation;
   std::vector<member_place> places;
-  for (const address_card& one : allgather_value(*first, mine))
+  for (const address_offer& one : allgather_value(*first, mine))
     places.push_back(
         {places.size() == static_cast<std::size_t>(me) ? std::vector<socket_address>{} : addresses_in(one.id, o),
          one.incarnation});
@@ -62,7 +62,7 @@ members_channel::members_channel(std::unique_ptr<channel> first, const bootstrap
       timeout_ms_(o.timeout_ms),
       links_(std::move(me), std::move(places)),
       view_(first_->rank(), pe_set::all(first_->size())),
-      look_([](int) { return evidence::none; }) {}
+      evidence_of_([](int) { return evidence::none; }) {}
 
 std::string members_channel::text_of(const pe_set& some) const {
   std::string out;
@@ -77,6 +77,8 @@ auto members_channel::exchange(Exchange&& body) {
   if (broken_) throw error(*broken_);
   try {
     ensure_star();
+    for (const auto& [pe, f] : links_.poll(0))
+      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
     star_->limit(limit());
     return body();
   } catch (const error& e) {
@@ -112,7 +114,7 @@ cells members_channel::all_to_all(const cells& mine) {
 
 void members_channel::fail_if_dead() const {
   for (const int pe : view_.members().list())
-    if (pe != rank() && (look_(pe) == evidence::dead || links_.is_refused(pe)))
+    if (pe != rank() && (evidence_of_(pe) == evidence::dead || links_.is_refused(pe)))
       fail(XIO_ERR_PEER, "PE {} has ended, and collective calls need every PE of the world", pe);
 }
 
@@ -149,7 +151,7 @@ void members_channel::build_star_as_root(const deadline& until) {
            "{} did not take part in an exchange within {} ms; check that they run and make the same "
            "collective calls, or raise XIO_TIMEOUT_MS",
            text_of(missing), timeout_ms_);
-    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_look_ms))) {
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms))) {
       if (f.kind == frame_kind::view) serve_latecomer(pe, f);
       if (f.kind != frame_kind::welcome || f.payload.size() != 8) continue;
       if (load_le64(f.payload.data()) == view_.number() && missing.has(pe))
@@ -169,7 +171,7 @@ void members_channel::join_star(const deadline& until) {
            "PE {} did not take part in an exchange within {} ms; check that it runs and makes the same "
            "collective calls, or raise XIO_TIMEOUT_MS",
            root, timeout_ms_);
-    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_look_ms)))
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms)))
       if (f.kind == frame_kind::view) serve_latecomer(pe, f);
   }
   links_.send(root, frame_kind::welcome, greeting(view_.number()));
@@ -198,7 +200,7 @@ struct members_channel::effort {
   deadline until;
   milliseconds patience;
   clock::time_point began = clock::now(), heard = began, called{};
-  int to = -1;      // whom it has called last
+  int to = -1;      // the member that it has called last
   pe_set probed{};  // that a leader has called
   bool was_hurried = false;
   int messages = 0;
@@ -226,10 +228,10 @@ void members_channel::give_up(xio_status_t status, const std::string& sentence) 
 }
 
 // Proofs; and those that are out of reach, or stopped, for long.
-void members_channel::look_around(effort& e) {
+void members_channel::gather_evidence(effort& e) {
   for (const int pe : (view_.members() - view_.dead()).list()) {
     if (pe == rank()) continue;
-    const evidence found = look_(pe);
+    const evidence found = evidence_of_(pe);
     if (found == evidence::dead || links_.is_refused(pe)) view_.prove_dead(pe);
     if (found == evidence::excluded) view_.shun(pe);
     const bool silent =
@@ -307,7 +309,7 @@ members_channel::decision members_channel::shrink(const call_report& mine) {
   view_.report(mine);
   view_.begin();
   while (view_.takes_part()) {
-    look_around(e);
+    gather_evidence(e);
     const bool leads = view_.leader() == rank();
     if (leads)
       lead(e);
@@ -321,7 +323,7 @@ members_channel::decision members_channel::shrink(const call_report& mine) {
           fmt::format("xio_world_shrink: {} did not come to a decision within {} ms; every PE that lives calls it; "
                       "those that do not may be left out by xio_exclude",
                       leads ? text_of(view_.awaited()) + " did not call it, and the others" : "the PEs", timeout_ms_));
-    for (const auto& [pe, f] : links_.poll(until.poll_ms(alone ? 0 : k_look_ms))) {
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(alone ? 0 : k_evidence_ms))) {
       hear(e, pe, f);
       if (!view_.takes_part()) break;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The channel of a world whose members may die (XIO_SURVIVE): links of its own between the members of the current view,
-// a star around the lowest of them, and the agreement on the next view. What made the world is not used any more but to
-// end it.
+// a star around the lowest of them, and the agreement on the next view. The channel that made the world is not used any
+// more but to end it.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace xio::bootstrap {
 
-// What this process knows of another one.
+// The most that this process knows of another one.
 enum class evidence { none, stopped, excluded, dead };
 
 class members_channel final : public channel {
@@ -41,7 +41,7 @@ class members_channel final : public channel {
   cells all_to_all(const cells& mine) override;
 
   // Evidence against a rank; asked often.
-  void watch(std::function<evidence(int)> look) { look_ = std::move(look); }
+  void watch(std::function<evidence(int)> find) { evidence_of_ = std::move(find); }
 
   std::uint64_t view() const { return view_.number(); }
   const pe_set& members() const { return view_.members(); }
@@ -70,7 +70,7 @@ class members_channel final : public channel {
   void fail_if_dead() const;
 
   struct effort;  // one agreement under way
-  void look_around(effort& e);
+  void gather_evidence(effort& e);
   void lead(effort& e);
   void follow(effort& e);
   void hear(effort& e, int pe, const frame& f);
@@ -85,7 +85,7 @@ class members_channel final : public channel {
   view_agreement view_;
   std::unique_ptr<star_channel> star_;
   std::optional<error> broken_;  // of this view's star
-  std::function<evidence(int)> look_;
+  std::function<evidence(int)> evidence_of_;
   std::uint64_t moved_ = 0;
 };
 

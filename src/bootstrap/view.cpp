@@ -194,9 +194,9 @@ void view_agreement::decide(acceptor& a, std::uint64_t ballot_number, const view
   a.value = a.decided = value;
   ++number_;
   // Also those that are left out shall know.
-  pe_set told = (joined_ | ballot_.asked) & members_;
-  told.remove(me_);
-  to_all(told, word_of(number_), out);
+  pe_set informed = (joined_ | ballot_.asked) & members_;
+  informed.remove(me_);
+  to_all(informed, word_of(number_), out);
   members_ = value.members;
   shunned_ = shunned_ & members_;
   round_ = 0;

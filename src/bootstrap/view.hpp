@@ -3,7 +3,7 @@
 // sockets, no clock, no look at anybody. tests/model/view.pml has the same rules, and the mistakes that they exclude.
 //
 //   message   from, to            rule
-//   call      member -> leader    it takes part; whom it has proven dead, and whom it shuns
+//   call      member -> leader    it takes part; those that it has proven dead, those that it shuns
 //   prepare   leader -> members   a ballot with D, who is proven dead as it starts; D does not change afterwards
 //   promise   member -> leader    if the ballot is higher than any before; from then on nothing is heard of D's members
 //   propose   leader -> members   once a quorum S has promised: the decided value of the reports, else the one that was
@@ -37,8 +37,8 @@ struct call_report {
 };
 constexpr std::uint64_t k_goes_back = 0x100;
 
-// What a view starts with. Members that have not completed call number `last.calls` do it if it goes forward; those
-// that have undo it if it goes back.
+// The state with which a view starts. Members that have not completed call number `last.calls` do it if it goes
+// forward; those that have undo it if it goes back.
 struct common_state {
   call_report last;
   std::uint64_t in_doubt = 0;  // 1: a member has completed the last call, and another has not
@@ -60,7 +60,7 @@ struct view_message {
   view_word word{};
   std::uint64_t view = 0;          // the number of the one to be decided
   std::uint64_t ballot = 0;        // 0: none
-  pe_set dead, shunned;            // call: both; prepare: D; promise: whom it shuns
+  pe_set dead, shunned;            // call: both; prepare: D; promise: shunned
   call_report report;              // promise
   std::uint64_t value_ballot = 0;  // promise, decided: in which `value` was accepted last
   bool is_decided = false;         // promise: `value` is
@@ -82,12 +82,12 @@ class view_agreement {
   // Decided without this rank: it has no part in the world any more.
   bool is_out() const { return !members_.has(me_); }
 
-  // Evidence. Proofs are for good; whom this rank shuns, because it has excluded or does not reach it, stays so until
-  // a view is decided.
+  // Evidence. Proofs are for good; a member that this rank shuns, because it has excluded it or does not reach it,
+  // stays so until a view is decided.
   void prove_dead(int pe) { dead_.add(pe); }
   void shun(int pe) { shunned_.add(pe); }
   const pe_set& dead() const { return dead_; }
-  // What its next promises report.
+  // Its next promises report that.
   void report(const call_report& r) { report_ = r; }
 
   // Begins to take part, until the next view is decided. Only then it makes promises and leads: what it reports must
@@ -106,7 +106,7 @@ class view_agreement {
   // Whether a leader without a quorum has nobody left to wait for.
   bool is_stuck() const;
 
-  // What is due by what is known now: for the leader, after evidence.
+  // Sends all that is due by now: for the leader, after evidence.
   sent step();
   sent receive(int from, const view_message& m);
 

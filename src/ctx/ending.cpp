@@ -40,7 +40,7 @@ void context_book::destroy(xio_ctx_t ctx) {
   if (met) std::rethrow_exception(met);
   const std::uint64_t inboxes = c.inboxes();
   contexts_.remove(ctx.id);
-  // From here on it is gone, whoever ends meanwhile.
+  // From here on it is gone, also where a PE ends meanwhile.
   g_.members.note({call::ctx_destroy, contexts_.serial(ctx.id)}, [&] { return g_.heap.digest_without(inboxes); });
   if (inboxes == 0) return;
   // Until its queue pairs are gone a peer may still be putting an immediate there. One that does not come any more has

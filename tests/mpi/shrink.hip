@@ -59,7 +59,7 @@ __global__ void put_to(xio_ctx_t ctx, shared* s, link l, int* status) {
   status[0] = xio_put(ctx, s->box[l.me], s->box[k_most], 256, l.to);
   status[1] = xio_quiet(ctx);
 }
-__global__ void tell_all(xio_ctx_t ctx, uint64_t* word, uint64_t value, const int* pes, int n, int* status) {
+__global__ void put_to_all(xio_ctx_t ctx, uint64_t* word, uint64_t value, const int* pes, int n, int* status) {
   *status = XIO_OK;
   for (int i = 0; i < n && *status == XIO_OK; ++i) *status = xio_p<uint64_t>(ctx, word, value, pes[i]);
   const int done = xio_quiet(ctx);
@@ -80,10 +80,10 @@ struct player {
 
 bool dies(const player& p) { return std::count(p.dying.begin(), p.dying.end(), p.me) != 0; }
 
-void tell(const player& p, uint64_t* word, uint64_t value, const char* when) {
+void publish(const player& p, uint64_t* word, uint64_t value, const char* when) {
   const rig::device_array<int> pes(p.living), status(1);
-  RUN(tell_all, 1, 1, p.ctx, word, value, pes.data(), static_cast<int>(p.living.size()), status.data());
-  rig::expect(status.get()[0] == XIO_OK, "%s, %s: telling the living: %d", p.name.c_str(), when, status.get()[0]);
+  RUN(put_to_all, 1, 1, p.ctx, word, value, pes.data(), static_cast<int>(p.living.size()), status.data());
+  rig::expect(status.get()[0] == XIO_OK, "%s, %s: publishing to the living: %d", p.name.c_str(), when, status.get()[0]);
 }
 
 // --- Until some die ---------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ xio_status_t call_once(player& p) {
     void* block = nullptr;
     if (p.blocks.size() > 8) {
       const xio_status_t freed = xio_free(p.world, p.blocks[3]);
-      // It is free in any case: who lives has come to the call, and if it was not complete the test gives it up.
+      // The test gives the block up in any case.
       p.blocks.erase(p.blocks.begin() + 3);
       return freed;
     }
@@ -220,7 +220,7 @@ void expect_dead_refused(const player& p, const xio_ctx_t& ctx, const char* when
 }
 
 void expect_same_heap(player& p, const xio_shrink_report_t& report) {
-  tell(p, &p.s->hash[p.me], report.heap_hash, "hashes");
+  publish(p, &p.s->hash[p.me], report.heap_hash, "hashes");
   const rig::device_array<int> status(1);
   RUN(barriers, 1, 1, p.ctx, 1, status.data());
   rig::expect(status.get()[0] == XIO_OK, "%s: barrier behind hashes: %d", p.name.c_str(), status.get()[0]);
@@ -314,7 +314,8 @@ void go_on(player& p, const xio_team_t& old_team, const std::vector<uint64_t>& p
   if (p.what == "stop") {
     if (p.me == p.living[0])
       for (const int pe : p.dying) kill(static_cast<pid_t>(pids[static_cast<size_t>(pe)]), SIGCONT);
-    for (int i = 0; i < 20; ++i) {
+    // As long as it may ask: none is left alone because the others have ended.
+    for (const auto began = clock_type::now(); ms_since(began) < 1.3 * p.timeout_ms;) {
       rig::expect_status(xio_host_barrier(p.world), XIO_OK, "xio_host_barrier beside one that goes on");
       expect_ring(p, p.ctx, "beside one that goes on");
       usleep(20000);
@@ -355,7 +356,7 @@ int main(int argc, char** argv) {
     MUST(xio_team_world(p.world, &team));
     const auto living = std::exchange(p.living, {});
     for (int pe = 0; pe < p.n; ++pe) p.living.push_back(pe);
-    tell(p, &p.s->pids[p.me], static_cast<uint64_t>(getpid()), "pids");
+    publish(p, &p.s->pids[p.me], static_cast<uint64_t>(getpid()), "pids");
     p.living = living;
     MUST(xio_host_barrier(p.world));
     const auto pids = rig::team::read(p.s->pids, k_most);

@@ -237,7 +237,7 @@ XIO_DEVICE u32 peer_of_round(const xio_ctx_t& ctx, u32 round) {
   return ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
 }
 
-// To whom a flag goes in a round, from whom one comes, and where it lies in every heap.
+// The PE to which a flag goes in a round, the one from which one comes, and where it lies in every heap.
 struct barrier_step {
   u32 to, from;
   u64 offset;
