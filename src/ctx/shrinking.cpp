@@ -35,6 +35,8 @@ void world::finish_call(const bootstrap::common_state& s, xio_shrink_report_t& r
   const bootstrap::call_report& last = s.last;
   const bool behind = members_.last_call().calls < last.calls;
   if (s.in_doubt == 0) return;
+  log::info("PE {} {} call {}, of kind {}, which was complete on some PEs only", members_.me(),
+            behind ? "makes up for" : "has completed", last.calls, last.kind);
   if (is_kind(last, call::malloc) && behind) {
     const std::uint64_t at = heap_->take({"xio_world_shrink", 1, last.b, last.c});
     report.block = at != 0 ? heap_->data() + at : nullptr;
