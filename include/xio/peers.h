@@ -87,6 +87,44 @@ XIO_EXPORT xio_status_t xio_exclude(xio_world_t* world, const int* pes, int coun
  * A kernel that has an older copy goes on with it. Contexts of xio_ctx_create_wg are copies, too: make them anew. */
 XIO_EXPORT xio_status_t xio_ctx_refresh(xio_world_t* world, xio_ctx_t* ctx);
 
+/* Filled in by xio_world_shrink: what it has found and done. Set `size` as in xio_engine_stats_t. */
+typedef struct xio_shrink_report {
+  size_t size;
+  uint64_t view;      /* counts the times that the PEs of this world have agreed on those that go on */
+  uint64_t heap_hash; /* of what is allocated: the same on every PE */
+  void* block;  /* of an xio_malloc, xio_calloc or xio_align that failed here and was complete elsewhere: it is done
+                   here, too, and this is the block; null where there is none */
+  int n_living; /* PEs that go on, this one among them */
+  int n_gone;   /* that have left the world by this call, */
+  int n_dead;   /* and of those: that are proven to be dead. The others may still store to this PE's heap */
+  uint32_t messages; /* of the agreement, that this PE has sent and received */
+} xio_shrink_report_t;
+#define XIO_SHRINK_REPORT_INIT \
+  { sizeof(xio_shrink_report_t), 0, 0, NULL, 0, 0, 0, 0 }
+
+/* Agrees with all other PEs that live on those that go on, after some have died, were excluded, or are out of reach.
+ * Collective among the PEs that go on, in a world with XIO_SURVIVE=1: after a collective call has failed with
+ * XIO_ERR_PEER or XIO_ERR_TIMEOUT each of them calls it, and PEs that die meanwhile are left out, too. It may be called
+ * again. No kernel may be using a ctx's collective calls. report may be null.
+ *
+ * The PEs go on if all that are not proven to be dead agree; or more than half of the last view; or half of it, with
+ * its lowest PE. So all but one may die, and of two halves that do not reach each other one goes on.
+ *
+ * From then on:
+ *   The PEs that have left are excluded, as by xio_exclude. Numbers stay. xio_ctx_refresh gives contexts without them;
+ *   barriers of all, xio_malloc and all other collective calls are among those that live, and xio_team_world is a team
+ *   of these. PE 0 may be among the dead.
+ *   The same blocks are allocated on every PE: a call that some had completed, and others had not, is done on all if
+ *   it allocates, frees or destroys (the report has the block), and undone on all if it makes a ctx or a team: its
+ *   handle is XIO_ERR_STATE then.
+ *   Teams of before with a PE that has left are over: XIO_ERR_STATE, in kernels XIO_ERR_PEER. Where that PE is not
+ *   proven to be dead, the memory of teams that are destroyed later stays taken.
+ *
+ * Returns XIO_ERR_STATE: the world has no XIO_SURVIVE; this PE may not go on, because the others are more and not
+ * proven to be dead; or they have left it out. XIO_ERR_TIMEOUT: PEs that live do not call it; the sentence names them,
+ * and nothing has changed. XIO_ERR_PEER: the PE that led the agreement gave it up. */
+XIO_EXPORT xio_status_t xio_world_shrink(xio_world_t* world, xio_shrink_report_t* report);
+
 #ifdef __cplusplus
 }
 #endif

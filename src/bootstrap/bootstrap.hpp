@@ -47,11 +47,18 @@ class channel {
   // Ends the other ranks, if the bootstrap has a way, and perhaps this process as well. Any thread.
   virtual void abort(int) noexcept {}
 
+  // Ranks have died: what this channel would wait for when it ends does not come.
+  virtual void forsake() noexcept {}
+
   // "rank 2 was killed by signal 9" where the launcher has said so, else "": proof that its process is gone.
   virtual std::string end_of(int) const { return ""; }
 
   // That this rank has sent and received in exchanges, where the channel counts them (tcp), else 0.
   virtual std::uint64_t bytes_moved() const { return 0; }
+
+  // False: it has died or was left out, and the others go on without it (members.hpp). Exchanges then give what this
+  // rank gave in its place.
+  virtual bool takes_part(int) const { return true; }
 
   // Whether nobody but the ranks can read or forge what is exchanged.
   virtual bool sealed() const { return false; }

@@ -27,6 +27,7 @@ enum class frame_kind : std::uint8_t {
   abort = 3,    // status and sentence: the sender has given the world up
   cells = 4,    // a piece of an all-to-all, either way
   same = 5,     // root -> peer: a piece of what every rank gave to an allgather
+  view = 6,     // between members: a message of their agreement (view.hpp)
 };
 
 struct frame {

@@ -114,6 +114,13 @@ class mpi_channel final : public pairwise_channel {
   int size() const override { return size_; }
   const char* name() const override { return "mpi"; }
 
+  // MPI is not called any more, at exit neither.
+  void forsake() noexcept override {
+    set_broken(error(XIO_ERR_PEER, "a rank of the MPI bootstrap has died"));
+    std::lock_guard hold(state().lock);
+    state().broken = true;
+  }
+
   void abort(int code) noexcept override {
     if (mpi_.finalized() == 0 && mpi_.may_be_called() != 0) mpi_.abort(&comm_, code);
   }

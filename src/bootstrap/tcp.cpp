@@ -36,7 +36,7 @@ int parse_count(const std::string& text, const char* variable, int low, int high
 // The root keeps the cells of about so many bytes at a time, and those for one rank at least.
 constexpr std::size_t k_block_bytes = std::size_t{16} << 20;
 
-class tcp_channel final : public channel {
+class tcp_channel final : public star_channel {
   // A channel that has failed stays so.
   template <class Exchange>
   auto guarded(Exchange&& exchange) {
@@ -63,6 +63,7 @@ class tcp_channel final : public channel {
   int size() const override { return size_; }
   const char* name() const override { return "tcp"; }
   bool sealed() const override { return true; }
+  std::vector<sealed_link> release() override { return std::move(links_); }
   std::string end_of(int rank) const override { return report_.end_of(rank); }
   std::uint64_t bytes_moved() const override {
     return std::accumulate(links_.begin(), links_.end(), std::uint64_t{0},
@@ -178,7 +179,7 @@ class tcp_channel final : public channel {
         cells column = given.column(to);
         if (links_[to].is_open())
           out.emplace_back(links_[to], frame_kind::cells, messages.emplace_back(make_message(head_of_cells(), column)));
-        else
+        else if (static_cast<int>(to) == rank_)
           own = std::move(column);
       }
       for (auto& i : in) i.forget_cells(end);
@@ -303,6 +304,10 @@ std::unique_ptr<channel> connect_star(tcp_settings s) {
     links = assemble_world(s);
   else
     links.push_back(join_world(s));
+  return make_star(s, std::move(links));
+}
+
+std::unique_ptr<star_channel> make_star(const tcp_settings& s, std::vector<sealed_link> links) {
   return std::make_unique<tcp_channel>(s, std::move(links));
 }
 

@@ -60,4 +60,11 @@ sealed_link join_world(const tcp_settings& s);
 // The channel of a world of which these are the settings.
 std::unique_ptr<channel> connect_star(tcp_settings s);
 
+// One over links that are there: of the root by rank, its own unused and others perhaps, too; else [0] to the root.
+class star_channel : public channel {
+ public:
+  virtual std::vector<sealed_link> release() = 0;  // the links; it is of no use afterwards
+};
+std::unique_ptr<star_channel> make_star(const tcp_settings& s, std::vector<sealed_link> links);
+
 }  // namespace xio::bootstrap

@@ -63,6 +63,10 @@ class ucx_channel final : public pairwise_channel {
   int rank() const override { return first_->rank(); }
   int size() const override { return first_->size(); }
   const char* name() const override { return "ucx"; }
+  void forsake() noexcept override {
+    set_broken(error(XIO_ERR_PEER, "a rank of the UCX bootstrap has died"));
+    first_->forsake();
+  }
   void abort(int code) noexcept override { first_->abort(code); }
   std::string end_of(int rank) const override { return first_->end_of(rank); }
   // Messages by UCX are proven no better than those of `first`, from which the ranks have their keys.

@@ -230,6 +230,8 @@ std::vector<socket_address> listed_in(const xio_unique_id_t& id, std::uint16_t p
   return all;
 }
 
+}  // namespace
+
 std::vector<socket_address> addresses_in(const xio_unique_id_t& id, const network_options& o) {
   const auto port = static_cast<std::uint16_t>(id.bytes[k_port_at] | id.bytes[k_port_at + 1] << 8);
   const auto here = this_place();
@@ -246,6 +248,8 @@ std::vector<socket_address> addresses_in(const xio_unique_id_t& id, const networ
   sort_by_nearness(all, interface_choice(o.tcp_interface).of(own_addresses()));
   return all;
 }
+
+namespace {
 
 void derive_key(const xio_unique_id_t& id, secret& out) {
   constexpr unsigned char k_purpose[] = "xio unique id 1";
@@ -307,6 +311,12 @@ xio_unique_id_t make_unique_id(const network_options& o) {
   process::claim();  // a child's copies of the sockets would keep the others waiting
   ids().keep(id, std::move(listeners));
   return id;
+}
+
+listening_member listen_for_members(const network_options& o) {
+  listening_member m{make_unique_id(o), {}};
+  m.listeners = ids().take(m.id);
+  return m;
 }
 
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine) {

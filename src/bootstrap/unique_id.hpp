@@ -9,7 +9,10 @@
 // all before it: it finds an id that was cut or damaged on its way.
 #pragma once
 #include <memory>
+#include <vector>
 
+#include "base/socket_address.hpp"
+#include "base/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "xio/xio.h"
 
@@ -28,5 +31,15 @@ struct place_by_id {
 // Throws XIO_ERR_CONFIG for an id that is none and for a rank or size that cannot be, XIO_ERR_PEER at once for an id
 // for which nobody listens any more, and what connect_tcp throws. The options' TCP values are ignored.
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine);
+
+// A member of a world whose members may die listens as the maker of an id does, and the id says where; its key has no
+// use there.
+struct listening_member {
+  xio_unique_id_t id;
+  std::vector<unique_fd> listeners;
+};
+listening_member listen_for_members(const network_options& o);
+// Where the process of that id listens, the likeliest address first.
+std::vector<socket_address> addresses_in(const xio_unique_id_t& id, const network_options& o);
 
 }  // namespace xio::bootstrap

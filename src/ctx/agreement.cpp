@@ -62,12 +62,19 @@ const char* name_of(std::uint32_t what) {
   return "a call that this version does not know";
 }
 
-void check_calls(const std::vector<ballot>& all) {
-  for (std::size_t pe = 1; pe < all.size(); ++pe)
-    if (all[pe].what != all[0].what)
+// The others are compared with it. Those that take no part have the values of this PE.
+std::size_t first_of(const bootstrap::channel& c) {
+  int pe = 0;
+  while (!c.takes_part(pe)) ++pe;
+  return static_cast<std::size_t>(pe);
+}
+
+void check_calls(const std::vector<ballot>& all, std::size_t first) {
+  for (std::size_t pe = first + 1; pe < all.size(); ++pe)
+    if (all[pe].what != all[first].what)
       fail(XIO_ERR_STATE,
-           "PE {} is in {} while PE 0 is in {}; every PE must make the collective calls in the same order", pe,
-           name_of(all[pe].what), name_of(all[0].what));
+           "PE {} is in {} while PE {} is in {}; every PE must make the collective calls in the same order", pe,
+           name_of(all[pe].what), first, name_of(all[first].what));
 }
 
 void check_failures(const std::vector<ballot>& all) {
@@ -78,12 +85,12 @@ void check_failures(const std::vector<ballot>& all) {
   }
 }
 
-void check_values(const std::vector<ballot>& all, const arguments& mine, xio_status_t mismatch) {
+void check_values(const std::vector<ballot>& all, std::size_t first, const arguments& mine, xio_status_t mismatch) {
   for (std::size_t i = 0; i < mine.size(); ++i)
-    for (std::size_t pe = 1; pe < all.size(); ++pe)
-      if (all[pe].values[i] != all[0].values[i])
-        fail(mismatch, "{}: {} is {} on PE 0 but {} on PE {}; it must be the same on every PE", name_of(all[0].what),
-             mine[i].name, all[0].values[i], all[pe].values[i], pe);
+    for (std::size_t pe = first + 1; pe < all.size(); ++pe)
+      if (all[pe].values[i] != all[first].values[i])
+        fail(mismatch, "{}: {} is {} on PE {} but {} on PE {}; it must be the same on every PE",
+             name_of(all[first].what), mine[i].name, all[first].values[i], first, all[pe].values[i], pe);
 }
 
 }  // namespace
@@ -104,10 +111,10 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
   for (std::size_t i = 0; i < std::min(values.size(), k_max_arguments); ++i) mine.values[i] = values[i].value;
   std::vector<ballot> all;
   std::optional<bootstrap::one_call> both;
-  if (timeout_ms_) both.emplace(channel_, *timeout_ms_);
+  if (timeout_ms_) both.emplace(*channel_, *timeout_ms_);
   try {
     if (states_ != nullptr) states_->check_whole(name_of(mine.what));
-    all = ballots_unless_all_is_well(channel_, mine);
+    all = ballots_unless_all_is_well(*channel_, mine);
   } catch (...) {
     // The first error says more than that it could not be sent to the others.
     if (failure) std::rethrow_exception(failure);
@@ -117,10 +124,11 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
     fail(XIO_ERR_PEER, "{}{}", std::string(last_error()), dead);
   }
   if (all.empty()) return;
-  check_calls(all);
+  const std::size_t first = first_of(*channel_);
+  check_calls(all, first);
   if (failure) std::rethrow_exception(failure);
   check_failures(all);
-  check_values(all, values, mismatch);
+  check_values(all, first, values, mismatch);
 }
 
 }  // namespace xio

@@ -37,7 +37,8 @@ constexpr std::size_t k_max_arguments = 6;
 
 class agreement {
  public:
-  explicit agreement(bootstrap::channel& c) : channel_(c) {}
+  explicit agreement(bootstrap::channel& c) : channel_(&c) {}
+  void use(bootstrap::channel& c) { channel_ = &c; }
   // Both exchanges of a vote that goes wrong have one deadline, from the first one on. Without: each has the channel's.
   void limit(std::uint64_t timeout_ms) { timeout_ms_ = timeout_ms; }
   // From now on calls fail where a PE was excluded, and say which PE is dead.
@@ -58,7 +59,7 @@ class agreement {
   }
 
  private:
-  bootstrap::channel& channel_;
+  bootstrap::channel* channel_;
   peer_states* states_ = nullptr;
   std::optional<std::uint64_t> timeout_ms_;
 };

@@ -72,6 +72,10 @@ void context::begin_again(engines& e) {
   old_.push_back(std::exchange(queues_, {}));
   first_index_ = next;
   flush_ring_count_ = 0;
+  // From now on nothing of it leads there. Before, its queues were still counted.
+  for (const int pe : excluded_)
+    plan_.to[static_cast<std::size_t>(pe)] = {dev::route::excluded, dev::route::excluded_bulk, dev::route::excluded};
+  rings_per_lane_ = count_rings(settings_, plan_);
   clear_bitmaps();
   register_scratch();
   open_copy_queues(e);

@@ -125,6 +125,7 @@ class context {
   std::vector<dev::ring_view> flush_rings_;  // what flush_rows_ holds
   std::uint32_t flush_ring_count_ = 0;
   queues queues_;
+  std::vector<int> excluded_;
   std::vector<queues> old_;  // others that were stopped, whose memory views may still name
   bool stopped_ = false;
 };

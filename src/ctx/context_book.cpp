@@ -52,7 +52,9 @@ route_plan context_book::plan_of(ctx_settings& settings) const {
   if (!g_.heap.direct_obstacle().empty()) avoid_direct(settings, g_.heap.direct_obstacle());
   std::vector<bool> mapped;
   for (const unsigned char* base : g_.heap.peers().bases()) mapped.push_back(base != nullptr);
-  route_plan plan = plan_routes(settings, mapped, g_.members.me());
+  std::vector<bool> excluded;
+  for (int pe = 0; pe < g_.members.size(); ++pe) excluded.push_back(!g_.members.takes_part(pe));
+  route_plan plan = plan_routes(settings, mapped, g_.members.me(), excluded);
   plan.flush = flush_route(g_.hdp.decision());
   return plan;
 }
@@ -129,6 +131,7 @@ void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   }
   const std::uint64_t id = contexts_.add(std::move(c));
   *out = contexts_.get(id).value(id);
+  g_.members.note({call::ctx_create, contexts_.serial(id), 0, 0, true}, [&] { return g_.heap.digest(); });
   // Where that cannot be, calls on a stream say so.
   if (const char* why = stream::load_kernels()) log::debug("xio_ctx_create: no kernels for calls on a stream: {}", why);
   log::debug("xio_ctx_create has moved {} bytes of this PE by the bootstrap",

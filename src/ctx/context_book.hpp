@@ -46,6 +46,16 @@ class context_book {
   // Local. Takes these PEs out of every ctx. Kernels may be running.
   void exclude(const std::vector<int>& pes);
   xio_ctx_t refreshed(xio_ctx_t ctx) const { return contexts_.get(ctx.id).value(ctx.id); }
+  // As those of team_book.
+  void undo_create(std::uint64_t serial) { end(contexts_.id_of(serial)); }
+  void skip() { contexts_.skip(); }
+  void destroy_late(std::uint64_t serial) {
+    if (contexts_.has(contexts_.id_of(serial))) end(contexts_.id_of(serial));
+  }
+  // Where no ctx needs the NICs, they are opened by the next one, on all PEs alike.
+  void close_unused_nics() {
+    if (!has_rdma()) g_.all_engines.close_rdma();
+  }
   // The sentence of queues of any ctx against that PE, or "".
   std::string silence_of(int pe) const;
 
@@ -67,6 +77,7 @@ class context_book {
   bool has_rdma() const;
   // ending.cpp
   void stop(context& c);
+  void end(std::uint64_t id);
   void call_all(call what, xio_ctx_t ctx);
   void clear_inboxes(const context& c);
   void agree_on_epoch();

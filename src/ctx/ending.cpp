@@ -40,9 +40,22 @@ void context_book::destroy(xio_ctx_t ctx) {
   if (met) std::rethrow_exception(met);
   const std::uint64_t inboxes = c.inboxes();
   contexts_.remove(ctx.id);
+  // From here on it is gone, also where a PE ends meanwhile.
+  g_.members.note({call::ctx_destroy, contexts_.serial(ctx.id)}, [&] { return g_.heap.digest_without(inboxes); });
   if (inboxes == 0) return;
-  // Until its queue pairs are gone a peer may still be putting an immediate there.
-  g_.members.agree().each(call::ctx_destroy, [] {});
+  // Until its queue pairs are gone a peer may still be putting an immediate there. One that does not come any more has
+  // none, or is left out.
+  const auto last = attempt([&] { g_.members.agree().each(call::ctx_destroy, [] {}); });
+  g_.heap.give_back(inboxes);
+  if (last) std::rethrow_exception(last);
+}
+
+// Local: the others do the same, or have done it.
+void context_book::end(std::uint64_t id) {
+  context& c = contexts_.get(id);
+  stop(c);
+  const std::uint64_t inboxes = c.inboxes();
+  contexts_.remove(id);
   g_.heap.give_back(inboxes);
 }
 
@@ -55,6 +68,9 @@ void context_book::clear_inboxes(const context& c) {
 // A barrier that failed was counted by the PEs that came to it, and not by the others.
 void context_book::agree_on_epoch() {
   std::uint64_t* at = &g_.view->barrier_epoch;
+  dev::living_view* living = nullptr;
+  gpu::copy(&living, &g_.view->living, sizeof living);
+  if (living != nullptr) at = &living->epoch;
   std::uint64_t mine = 0;
   gpu::copy(&mine, at, sizeof mine);
   const auto all = bootstrap::allgather_value(g_.members.channel(), mine);

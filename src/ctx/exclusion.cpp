@@ -52,6 +52,7 @@ void context::stop_queues(const std::vector<int>& pes) noexcept {
 }
 
 void context::exclude(const std::vector<int>& pes) {
+  excluded_.insert(excluded_.end(), pes.begin(), pes.end());
   // First what kernels look at, so that they post no more, then the queues.
   std::vector<bool> lost(lanes());
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {

@@ -39,6 +39,13 @@ class handles {
     fail(XIO_ERR_STATE, "the {} {} was {} already; create a new one", kind_, id & UINT32_MAX, undo_);
   }
 
+  // Passes a number over: on other PEs it was that of an object.
+  void skip() {
+    const std::unique_lock hold(lock_);
+    ++last_;
+  }
+  std::uint64_t id_of(std::uint64_t serial) const { return (std::uint64_t{world_} << 32) | serial; }
+
   bool has(std::uint64_t id) const { return live_.count(id) != 0; }
 
   // The object's number among those of this world; equal on every PE for objects of collective calls.
@@ -63,7 +70,6 @@ class handles {
     ended = std::move(at->second);
     live_.erase(at);
   }
-  std::uint64_t id_of(std::uint64_t serial) const { return (std::uint64_t{world_} << 32) | serial; }
 
   const char* kind_;
   const char* undo_;

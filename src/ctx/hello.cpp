@@ -52,6 +52,8 @@ hello make_hello(const options& o) {
   h.version = k_hello_version;
   h.heap_bytes = o.heap_size;
   h.ticket_start = o.ticket_start;
+  h.incarnation = k_incarnation;
+  h.survives = static_cast<std::uint32_t>(o.survive);
   h.pid = static_cast<std::uint32_t>(getpid());
   h.pid_space = own_pid_space();
   put_text(h.platform, gpu::name());
@@ -76,6 +78,7 @@ void check_hellos(const std::vector<hello>& all) {
     must_be_equal("XIO_ROUTE", text_of(all[0].route), text_of(all[pe].route), pe, "set it alike on every PE");
     must_be_equal("XIO_HEAP_KIND", text_of(all[0].heap_kind), text_of(all[pe].heap_kind), pe,
                   "set it alike on every PE");
+    must_be_equal("XIO_SURVIVE", all[0].survives, all[pe].survives, pe, "set it alike on every PE");
     must_be_equal("XIO_TICKET_START", all[0].ticket_start, all[pe].ticket_start, pe, "set it alike on every PE");
   }
 }

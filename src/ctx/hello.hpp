@@ -18,6 +18,8 @@ struct hello {
   std::uint32_t pid;
   std::uint64_t heap_bytes;
   std::uint64_t ticket_start;
+  std::uint32_t survives;     // XIO_SURVIVE
+  std::uint32_t incarnation;  // counts the processes that have had this PE's number in the world
   std::uint64_t
       pid_space;  // equal where kernel and PID namespace are the same, so that `pid` names a process; 0: unknown
   char platform[16];
@@ -26,10 +28,13 @@ struct hello {
   char kernel[48];  // its boot id, or "" where XIO_MACHINE says what a machine is
   char machine[176];
 };
-static_assert(sizeof(hello) == 312);
+static_assert(sizeof(hello) == 320);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 9;
+constexpr std::uint32_t k_hello_version = 10;
+
+// Every process is the first of its number: nobody joins a world that is there.
+constexpr std::uint32_t k_incarnation = 0;
 
 hello make_hello(const options& o);
 

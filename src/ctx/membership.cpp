@@ -29,6 +29,7 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
     kernels.emplace_back(h.kernel, strnlen(h.kernel, sizeof h.kernel));
   }
   place_ = topology::place(machines, kernels, me_);
+  if (o.survive != 0) outlive_members(o);
   states_.emplace(all, place_.together, *channel_);
   agreement_.watch(&*states_);
   if (place_.apart > 0)
@@ -39,16 +40,31 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
         place_.apart, place_.local_size);
 }
 
+// Collective.
+void membership::outlive_members(const options& o) {
+  auto made = bootstrap::members_channel::open(std::move(channel_), o, k_incarnation);
+  survivors_ = made.get();
+  channel_ = std::move(made);
+  agreement_.use(*channel_);
+  proven_dead_ = bootstrap::pe_set(n_);
+  survivors_->watch([this](int pe) {
+    if (states_->is_dead(pe)) return bootstrap::evidence::dead;
+    if (states_->is_excluded(pe)) return bootstrap::evidence::excluded;
+    return states_->is_stopped(pe) ? bootstrap::evidence::stopped : bootstrap::evidence::none;
+  });
+}
+
 std::vector<int> membership::everybody() const {
   std::vector<int> all;
-  for (int pe = 0; pe < n_; ++pe) all.push_back(pe);
+  for (int pe = 0; pe < n_; ++pe)
+    if (takes_part(pe)) all.push_back(pe);
   return all;
 }
 
 std::vector<int> membership::machine_mates() const {
   std::vector<int> mates;
   for (int pe = 0; pe < n_; ++pe)
-    if (place_.together[static_cast<std::size_t>(pe)]) mates.push_back(pe);
+    if (takes_part(pe) && place_.together[static_cast<std::size_t>(pe)]) mates.push_back(pe);
   return mates;
 }
 
@@ -60,7 +76,7 @@ std::vector<int> membership::across_machines() {
   const auto all = bootstrap::allgather_value(*channel_, mine);
   std::vector<int> same;
   for (int pe = 0; pe < n_; ++pe)
-    if (all[static_cast<std::size_t>(pe)] == mine) same.push_back(pe);
+    if (takes_part(pe) && all[static_cast<std::size_t>(pe)] == mine) same.push_back(pe);
   return same;
 }
 

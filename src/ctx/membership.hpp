@@ -7,6 +7,7 @@
 
 #include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/members.hpp"
 #include "ctx/agreement.hpp"
 #include "ctx/peer_states.hpp"
 #include "topology/placement.hpp"
@@ -36,12 +37,35 @@ class membership {
   // Lets the bootstrap end the other PEs, as far as it can.
   void abort(int code) noexcept { channel_->abort(code); }
 
+  // Of a world whose members may die, else null.
+  bootstrap::members_channel* survivors() { return survivors_; }
+  bool takes_part(int pe) const { return channel_->takes_part(pe); }
+  // Whether PEs that were left out are not proven to be dead, so that their stores may still come.
+  bool may_write(int pe) const { return !takes_part(pe) && !proven_dead_.has(pe); }
+  void proven(const bootstrap::pe_set& dead) { proven_dead_ = proven_dead_ | dead; }
+  // Of that call, which all PEs have come to: see bootstrap::call_report. `hash` is asked only where it is needed.
+  struct noted_call {
+    call what;
+    std::uint64_t a = 0, b = 0, c = 0;
+    bool goes_back = false;  // undone where not all have completed it
+  };
+  template <class Hash>
+  void note(const noted_call& done, Hash&& hash) {
+    if (survivors_ == nullptr) return;
+    const std::uint64_t kind = static_cast<std::uint64_t>(done.what) | (done.goes_back ? bootstrap::k_goes_back : 0);
+    last_ = {last_.calls + 1, kind, done.a, done.b, done.c, last_.after, hash()};
+  }
+  const bootstrap::call_report& last_call() const { return last_; }
+  // All have the same now.
+  void note_alike(std::uint64_t calls, std::uint64_t hash) { last_ = {calls, 0, 0, 0, 0, hash, hash}; }
+
   // Lists for teams, by numbers in the world.
   std::vector<int> everybody() const;
   std::vector<int> machine_mates() const;
   std::vector<int> across_machines();  // collective
 
  private:
+  void outlive_members(const options& o);
   std::unique_ptr<bootstrap::channel> channel_;
   agreement agreement_;
   int me_;
@@ -49,6 +73,9 @@ class membership {
   std::uint64_t timeout_ms_;
   topology::placement place_;
   std::optional<peer_states> states_;
+  bootstrap::members_channel* survivors_ = nullptr;  // channel_
+  bootstrap::pe_set proven_dead_;
+  bootstrap::call_report last_{};
 };
 
 }  // namespace xio

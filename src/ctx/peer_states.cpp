@@ -79,7 +79,7 @@ void peer_states::exclude(int pe) {
   show(pe);
 }
 
-void peer_states::vouch_dead(int pe) { bury(of(pe), "the program says so"); }
+void peer_states::vouch_dead(int pe, const std::string& why) { bury(of(pe), why); }
 
 void peer_states::kill(const std::vector<int>& pes, std::chrono::milliseconds patience) {
   std::vector<pollfd> waited;
@@ -98,16 +98,17 @@ void peer_states::kill(const std::vector<int>& pes, std::chrono::milliseconds pa
 
 void peer_states::check_whole(const char* function) const {
   for (int pe = 0; pe < static_cast<int>(all_.size()); ++pe)
-    if (is_excluded(pe))
+    if (is_excluded(pe) && channel_.takes_part(pe))
       fail(XIO_ERR_PEER,
            "{}: PE {} was excluded, and collective calls need every PE; what works among the others are ops and waits "
-           "of kernels, teams without it, and local calls",
+           "of kernels, teams without it, and local calls; in a world with XIO_SURVIVE=1 xio_world_shrink lets the "
+           "others go on",
            function, pe);
 }
 
 std::string peer_states::who_is_dead() {
   for (int pe = 0; pe < static_cast<int>(all_.size()); ++pe)
-    if (is_dead(pe)) return fmt::format("; PE {} is dead: {}", pe, of(pe).why_dead);
+    if (channel_.takes_part(pe) && is_dead(pe)) return fmt::format("; PE {} is dead: {}", pe, of(pe).why_dead);
   return "";
 }
 

@@ -29,7 +29,8 @@ class peer_states {
   bool is_excluded(int pe) const { return of(pe).excluded_at.has_value(); }
 
   void exclude(int pe);
-  void vouch_dead(int pe);
+  void vouch_dead(int pe, const std::string& why);
+  bool is_stopped(int pe) const { return of(pe).process.is_stopped(); }
   // Kills those of them whose processes are watched, and waits until they have ended.
   void kill(const std::vector<int>& pes, std::chrono::milliseconds patience);
 

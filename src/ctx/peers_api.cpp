@@ -68,7 +68,7 @@ xio_status_t xio_exclude(xio_world_t* world, const int* pes, int count, uint32_t
     if (could_still_write != nullptr) not_null(n_could, function, "n_could");
     if ((flags & XIO_EXCLUDE_KILL) != 0) w.members().states().kill(list, k_kill_patience);
     if ((flags & XIO_EXCLUDE_VOUCHED) != 0)
-      for (const int pe : list) w.members().states().vouch_dead(pe);
+      for (const int pe : list) w.members().states().vouch_dead(pe, "the program says so");
     const auto could = w.exclude(list);
     if (n_could != nullptr) *n_could = static_cast<int>(could.size());
     for (std::size_t i = 0; could_still_write != nullptr && i < could.size(); ++i) could_still_write[i] = could[i];
@@ -79,6 +79,15 @@ xio_status_t xio_ctx_refresh(xio_world_t* world, xio_ctx_t* ctx) {
   return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(ctx, function, "ctx");
     *ctx = w.contexts().refreshed(*ctx);
+  });
+}
+
+xio_status_t xio_world_shrink(xio_world_t* world, xio_shrink_report_t* report) {
+  return in_world(world, __func__, [&](xio::world& w) {
+    xio_shrink_report_t unread = XIO_SHRINK_REPORT_INIT;
+    xio_shrink_report_t* const to = report != nullptr ? report : &unread;
+    xio::write_out(to, xio_shrink_report_t XIO_SHRINK_REPORT_INIT, "xio_shrink_report_t");
+    xio::write_out(to, w.shrink(), "xio_shrink_report_t");
   });
 }
 

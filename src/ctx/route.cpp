@@ -42,11 +42,14 @@ bool route_plan::uses(route r) const {
   return false;
 }
 
-route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me) {
+route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me,
+                       const std::vector<bool>& excluded) {
   route_plan plan;
   plan.self = me;
   for (std::size_t pe = 0; pe < mapped.size(); ++pe)
-    plan.to.push_back(way_to(settings, mapped[pe], pe == static_cast<std::size_t>(me), pe));
+    plan.to.push_back(pe < excluded.size() && excluded[pe]
+                          ? way{route::excluded, route::excluded_bulk, route::excluded}
+                          : way_to(settings, mapped[pe], pe == static_cast<std::size_t>(me), pe));
   // Kernels take a copy of bulk_bytes and more to their slow path, so a ctx without copy engines must have none.
   const bool engines = settings.route == XIO_ROUTE_AUTO && settings.bulk_bytes != 0;
   if (engines)

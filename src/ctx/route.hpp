@@ -31,9 +31,10 @@ struct route_plan {
   bool needs(dev::route r) const { return flush == r || uses(r); }
 };
 
-// mapped: by PE, whether its heap is in this address space. Does not ask whether a NIC reaches a PE. Throws
-// XIO_ERR_NO_ROUTE for a forced route that cannot be.
-route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me);
+// By PE: whether its heap is in this address space, and whether it has left the world, so that no way leads there. Does
+// not ask whether a NIC reaches a PE. Throws XIO_ERR_NO_ROUTE for a forced route that cannot be.
+route_plan plan_routes(const ctx_settings& settings, const std::vector<bool>& mapped, int me,
+                       const std::vector<bool>& excluded = {});
 
 // How many rings a ctx of that plan has, each of its pool as many. Throws XIO_ERR_CONFIG for more than requests can
 // name. PEs of unequal nodes differ in it.

@@ -119,6 +119,12 @@ void shared_heap::give_back(std::uint64_t offset) {
   if (offset != 0) allocator_->release(offset);
 }
 
+std::uint64_t shared_heap::digest_without(std::uint64_t offset) const {
+  memory::allocator later = *allocator_;
+  if (offset != 0) later.release(offset);
+  return later.digest();
+}
+
 void shared_heap::allocate(const allocation& wanted, void** out) {
   std::uint64_t offset = 0;
   if (out != nullptr) *out = nullptr;
@@ -139,6 +145,7 @@ void shared_heap::allocate(const allocation& wanted, void** out) {
     give_back(offset);
     throw;
   }
+  members_.note({call::malloc, offset, wanted.count * wanted.bytes, wanted.alignment}, [&] { return digest(); });
   if (offset != 0) *out = heap_->data() + offset;
 }
 
@@ -166,6 +173,7 @@ void shared_heap::release(void* block) {
       },
       XIO_ERR_NOT_SYMMETRIC);
   give_back(offset);
+  members_.note({call::free, offset}, [&] { return digest(); });
 }
 
 void* shared_heap::reach(const void* symmetric, int pe) const {

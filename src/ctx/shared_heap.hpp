@@ -40,6 +40,10 @@ class shared_heap {
   // Blocks of the library's own, by offset; 0 is none. Local: every PE does the same in the same order.
   std::uint64_t take(const allocation& wanted);
   void give_back(std::uint64_t offset);
+  bool has_block(std::uint64_t offset) const { return allocator_->find(offset).has_value(); }
+  std::uint64_t digest() const { return allocator_->digest(); }
+  // As it will be once that block is given back; 0: none.
+  std::uint64_t digest_without(std::uint64_t offset) const;
 
   gpu::heap& memory() { return *heap_; }
   unsigned char* data() const { return heap_->data(); }

@@ -37,7 +37,8 @@ struct team {
   std::vector<int> pes;  // empty: this PE is in none, but holds its part of the memory
   std::uint64_t offset;  // of the work memory in the heap
   gpu::buffer list;
-  std::uint32_t token;  // see dev::mark_of
+  std::uint32_t token;   // see dev::mark_of
+  bool is_kept = false;  // its memory is not given out again
 
   xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };

@@ -34,7 +34,13 @@ dev::team_wishes wishes_of(const team_options& o) {
 }  // namespace
 
 std::vector<int> team_book::members_of(xio_team_t t) const {
-  return t.id == 0 && t.n_pes == 0 ? std::vector<int>{} : teams_.get(t.id).pes;
+  if (t.id == 0 && t.n_pes == 0) return {};
+  const team& found = teams_.get(t.id);
+  for (const int pe : found.pes)
+    if (!members_.takes_part(pe))
+      fail(XIO_ERR_STATE, "the team {} is over: its member PE {} has left the world; make a new one",
+           teams_.serial(t.id), pe);
+  return found.pes;
 }
 
 xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
@@ -43,6 +49,9 @@ xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
   members_.agree().each(call::team_create, [&] {
     made->pes = choose();
     check_members(made->pes, members_.me(), members_.size());
+    for (const int pe : made->pes)
+      if (!members_.takes_part(pe))
+        fail(XIO_ERR_PE, "a team's list names PE {}, which has left the world; name those that live", pe);
   });
   const auto offers = bootstrap::allgather_value(members_.channel(), offer_of(made->pes));
   const dev::team_wishes wanted = wishes_of(options_);
@@ -68,6 +77,7 @@ xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
   }
   made->offset = offset;
   const std::uint64_t id = teams_.add(std::move(made));
+  members_.note({call::team_create, teams_.serial(id), 0, 0, true}, [&] { return heap_.digest(); });
   return teams_.get(id).value(id, members_.me(), heap_.data(), wanted);
 }
 
@@ -75,10 +85,19 @@ void team_book::destroy(xio_team_t t) {
   members_.agree().vote(call::team_destroy, [&] {
     return arguments{{"the place of the team's memory in the heap", teams_.get(t.id).offset}};
   });
-  const team& ended = teams_.get(t.id);
+  end(t.id);
+  members_.note({call::team_destroy, teams_.serial(t.id)}, [&] { return heap_.digest(); });
+}
+
+void team_book::end(std::uint64_t id) {
+  const team& ended = teams_.get(id);
   if (!ended.pes.empty()) mark_channels(heap_.data() + ended.offset, ended.pes.size(), wishes_of(options_), 0);
-  heap_.give_back(ended.offset);
-  teams_.remove(t.id);
+  if (!ended.is_kept) heap_.give_back(ended.offset);
+  teams_.remove(id);
+}
+
+void team_book::keep_memory() {
+  for (const auto& [id, t] : teams_.live()) t->is_kept = true;
 }
 
 }  // namespace xio

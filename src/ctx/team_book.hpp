@@ -28,7 +28,18 @@ class team_book {
   const team& get(xio_team_t t) const { return teams_.get(t.id); }
   void clear() { teams_.clear(); }
 
+  // Of a call that not all PEs have completed (xio_world_shrink): undoes the last one that made a team; where it was
+  // not complete, passes its number over; ends the team of that number, if it is still there.
+  void undo_create(std::uint64_t serial) { end(teams_.id_of(serial)); }
+  void skip() { teams_.skip(); }
+  void destroy_late(std::uint64_t serial) {
+    if (teams_.has(teams_.id_of(serial))) end(teams_.id_of(serial));
+  }
+  // A PE that was left out, and may still store, is in any of the teams that are there, so none gives its memory back.
+  void keep_memory();
+
  private:
+  void end(std::uint64_t id);
   const team_options& options_;
   membership& members_;
   shared_heap& heap_;

@@ -25,7 +25,10 @@ world::world(options o, std::unique_ptr<bootstrap::channel> channel)
     : options_(std::move(o)), members_(options_, std::move(channel)) {
   heap_.emplace(options_, members_);
   // The last word of xio_init: after it every PE has mapped what it needs of the others.
-  members_.agree().each(call::init, [&] { publish(); });
+  members_.agree().each(call::init, [&] {
+    publish();
+    if (members_.survivors() != nullptr) reserve_for_views();
+  });
   log::info("PE {} of {} by {}, {} platform, heap {} bytes at {}", members_.me(), members_.size(),
             members_.channel().name(), gpu::name(), heap_->size(), static_cast<void*>(heap_->data()));
 }
@@ -70,6 +73,9 @@ xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
 xio_pe_info_t world::pe_state(int pe) { return members_.states().find(pe, contexts_->silence_of(pe)); }
 
 std::vector<int> world::exclude(const std::vector<int>& pes) {
+  // Barriers among the living have a list of them again once all have agreed on one.
+  dev::living_view* const none = nullptr;
+  gpu::put_value(&view_.get()->living, none);
   for (const int pe : pes) members_.states().exclude(pe);
   contexts_->exclude(pes);
   std::vector<int> could;

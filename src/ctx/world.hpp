@@ -18,6 +18,7 @@
 #include "ctx/team_book.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/hdp_flusher.hpp"
+#include "xio/peers.h"
 #include "xio/xio.h"
 
 namespace xio {
@@ -53,10 +54,15 @@ class world {
   xio_pe_info_t pe_state(int pe);
   // Local. Returns those of them that can still store to this PE's heap.
   std::vector<int> exclude(const std::vector<int>& pes);
+  xio_shrink_report_t shrink();
 
  private:
   void publish();  // writes the view that kernels read
   void wait_for_kernels();
+  // shrinking.cpp
+  void reserve_for_views();
+  void finish_call(const bootstrap::common_state& s, xio_shrink_report_t& report);
+  void enter_view(const bootstrap::members_channel::decision& d);
   void close_all();
 
   options options_;
@@ -68,6 +74,8 @@ class world {
   std::optional<shared_heap> heap_;
   std::unique_ptr<dev::world_view, graveyard::burial> view_;
   gpu::buffer pe_states_;  // see peer_states::show_at
+  std::uint64_t barrier_words_ = 0;
+  std::vector<gpu::buffer> views_;  // living_view of each view that PEs have left
   std::unique_ptr<memory::hdp_flusher> hdp_;
   std::unique_ptr<engines> engines_;
   std::optional<storage_book> storages_;

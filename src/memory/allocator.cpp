@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
+#include <vector>
+
+#include "base/fnv.hpp"
 
 namespace xio::memory {
 
@@ -69,6 +73,15 @@ void allocator::release(std::uint64_t offset) {
     }
   }
   add_free(start, bytes);
+}
+
+std::uint64_t allocator::digest() const {
+  std::vector<std::uint64_t> all;
+  for (const by_address* books : {&live_, &free_}) {
+    all.push_back(books->size());
+    for (const auto& [offset, bytes] : *books) all.insert(all.end(), {offset, bytes});
+  }
+  return fnv_1a(std::as_bytes(std::span(all)));
 }
 
 }  // namespace xio::memory

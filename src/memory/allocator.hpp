@@ -34,6 +34,9 @@ class allocator {
   // offset is the start of a live block.
   void release(std::uint64_t offset);
 
+  // Of the live blocks and the free ranges: equal where both are.
+  std::uint64_t digest() const;
+
   std::uint64_t free_bytes() const { return free_bytes_; }
   std::uint64_t largest_free() const { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }
   std::size_t live_blocks() const { return live_.size(); }

@@ -8,7 +8,7 @@
 //
 // Exit status: 0 if every PE ended with 0, else that of the first PE that did not (128 + signal if one killed it; of
 // PEs that end at the same moment, one that a signal killed counts first); 2 for a wrong command line, 124 after
-// --timeout.
+// --timeout. With --survive PEs that a signal killed do not count, unless none is left or fewer than --min-alive: 1.
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -85,8 +85,8 @@ std::vector<std::string> with_np(int argc, char** argv) {
     if (args[i] == "-np" || args[i].starts_with("-np=")) args[i].insert(0, "-");
     const bool has_value = args[i] == "-n" || args[i] == "--np" || args[i] == "--timeout" || args[i] == "--grace" ||
                            args[i] == "-H" || args[i] == "--host" || args[i] == "--hostfile" || args[i] == "-x" ||
-                           args[i] == "--agent" || args[i] == "--address" || args[i] == "--connect-timeout" ||
-                           args[i] == "--remote-xiorun";
+                           args[i] == "--agent" || args[i] == "--address" || args[i] == "--min-alive" ||
+                           args[i] == "--connect-timeout" || args[i] == "--remote-xiorun";
     if (has_value) ++i;
   }
   return args;
@@ -175,6 +175,11 @@ job_settings parse(int argc, char** argv) {
               "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM and "
               "SIGKILL",
               3600);
+  app.flag("--survive", s.survive,
+           "let the other PEs go on where some have died, in worlds that outlive their PEs (XIO_SURVIVE=1)");
+  int min_alive = 0;
+  app.number("--min-alive", min_alive, "with --survive: end the run when fewer PEs are left", 1, k_pes_max)
+      .default_text("");
   host_options hosts;
   add_host_options(app, s, hosts);
   if (const auto status = app.parse_before_program(with_np(argc, argv), s.command)) std::exit(*status);
@@ -184,6 +189,11 @@ job_settings parse(int argc, char** argv) {
     usage("the option " + s.command.front() + " is not known; see xiorun --help");
   if (s.command.empty()) usage("no program was given; use: xiorun -n N program [args...]");
   complete(s, hosts);
+  if (min_alive != 0 && !s.survive) usage("--min-alive is for --survive; give both");
+  if (min_alive > s.pes) usage("--min-alive " + std::to_string(min_alive) + " is more than there are PEs");
+  if (s.survive && !s.hosts.empty()) usage("--survive is for PEs of one host; start them there by -n");
+  if (min_alive != 0) s.min_alive = min_alive;
+  if (s.survive) s.environment.emplace_back("XIO_SURVIVE=1");
   return s;
 }
 

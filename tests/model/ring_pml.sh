@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Proves ring.pml and nvme.pml for a few sizes, and checks that the proofs find each of their deliberate mistakes.
+# Proves ring.pml, nvme.pml and view.pml for a few sizes, and checks that the proofs find each of their deliberate mistakes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 model=$here/ring.pml
@@ -65,3 +65,8 @@ prove -DPOSTERS=1 -DOPS=8 -DFAULTS=3
 prove -DPOSTERS=1 -DOPS=8 -DIDS=4 -DFAULTS=2
 for mistake in 1 2 3 5; do find_mistake $mistake -DPOSTERS=1 -DOPS=8 -DFAULTS=3; done
 find_mistake 4 -DPOSTERS=2 -DOPS=2 -DIDS=2
+
+model=$here/view.pml
+prove -DN=3
+prove -DN=3 -DL0=0 -DL1=1
+for mistake in 1 3; do find_mistake $mistake; done

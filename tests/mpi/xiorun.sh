@@ -54,6 +54,16 @@ expect 'PEs may end by themselves in the grace' 5 'PE 1 ended with status 5' "$x
   sh -c '[ "$XIO_TCP_RANK" != 1 ] || exit 5; sleep 0.2'
 [ $SECONDS -lt 10 ] || fail "waited $SECONDS s for nothing"
 
+# The others of a run that outlives its PEs go on; the status is theirs, and 1 where too few are left.
+survivor='[ "$XIO_SURVIVE" = 1 ] || exit 9; [ "$XIO_TCP_RANK" != 1 ] || kill -KILL $$; sleep 0.3; exit'
+expect 'the others go on' 0 'PE 1 was killed by signal 9' "$xiorun" --survive -n 3 sh -c "$survivor 0"
+expect 'a survivor fails' 3 'PE 1 was killed by signal 9' "$xiorun" --survive -n 3 sh -c "$survivor 3"
+expect 'none is left' 1 'no PE is left' "$xiorun" --survive -n 2 sh -c 'kill -KILL $$'
+expect 'too few are left' 1 '2 of 3 PEs are left, fewer than --min-alive 3' "$xiorun" --survive --min-alive 3 -n 3 \
+  sh -c '[ "$XIO_TCP_RANK" != 1 ] || kill -KILL $$; sleep 60.7890'
+expect_none_left 'sleep 60.7890' 'too few are left'
+expect 'a number without its option' 2 '--min-alive is for --survive' "$xiorun" --min-alive 2 -n 3 true
+
 # Signals are passed on; the status is the PEs'.
 for signal in INT TERM; do
   "$xiorun" -n 2 sh -c "trap 'kill \$!; exit 9' $signal; echo ready; sleep 60.4567 & wait" >"$work/out" 2>"$work/err" &

@@ -338,6 +338,7 @@ class job {
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     if (s_.hosts.empty()) unreported_.emplace_back(pe, status);
+    if (!WIFSIGNALED(how)) ++by_itself_;
     if (status == 0) return host_without_status(pe);
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
@@ -347,8 +348,22 @@ class job {
       say("%s ended with status %d", name_of(pe).c_str(), status);
     else
       say_why_host_ended(static_cast<std::size_t>(pe), status);
+    if (s_.survive && phase_ == phase::running) return others_go_on(how, status);
     remember(status);
     if (phase_ == phase::running) wait_then_terminate(s_.grace_s);
+  }
+
+  // The status is that of PEs that end by themselves, or 1 where none does.
+  void others_go_on(int how, int status) {
+    if (!WIFSIGNALED(how)) remember(status);
+    const int left = running_ + by_itself_;
+    if (left >= std::max(s_.min_alive, 1)) return;
+    if (running_ > 0)
+      say("%d of %d PEs are left, fewer than --min-alive %d", left, s_.pes, s_.min_alive);
+    else
+      say("no PE is left");
+    remember(1);
+    wait_then_terminate(0);
   }
 
   // A node whose PE failed has said so itself.
@@ -477,6 +492,7 @@ class job {
   phase phase_ = phase::running;
   int signals_ = -1;
   int running_ = 0;
+  int by_itself_ = 0;  // PEs that have ended, by no signal
   int status_ = 0;
   int ended_by_ = 0;  // the status that says so, once --timeout or a signal has ended the run
   bool asked_to_end_ = false;

@@ -24,6 +24,8 @@ struct job_settings {
   bool tag_output = false;
   double timeout_s = 0;  // 0: never
   double grace_s = 3;
+  bool survive = false;              // the others go on where PEs have died,
+  int min_alive = 1;                 // as long as so many run or have ended by themselves
   std::string program;               // path to execute
   std::vector<std::string> command;  // argv of the program
   std::string root;                  // host:port where PE 0 is to listen

@@ -237,19 +237,31 @@ XIO_DEVICE u32 peer_of_round(const xio_ctx_t& ctx, u32 round) {
   return ahead < ctx.n_pes ? ahead : ahead - ctx.n_pes;  // both are below n_pes
 }
 
-// Sends a peer the flag that this PE has come to round `round` of barrier `epoch`, unless it `has_sent` it already, and
+// The PE to which a flag goes in a round, the one from which one comes, and where it lies in every heap.
+struct barrier_step {
+  u32 to, from;
+  u64 offset;
+  bool passes_on;  // see passes_others_on
+};
+XIO_DEVICE barrier_step step_of_all(const xio_ctx_t& ctx, u32 round) {
+  const u32 back = 1u << round;
+  return {peer_of_round(ctx, round), ctx.my_pe >= back ? ctx.my_pe - back : ctx.my_pe + ctx.n_pes - back,
+          offsetof(heap_head, barrier) + round * sizeof(u64), passes_others_on(round, ctx.n_pes)};
+}
+
+// Sends a peer the flag that this PE has come to that round of barrier `epoch`, unless it `has_sent` it already, and
 // waits for its own. `since`: see deadline::in.
-XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch, bool has_sent, u64* since) {
-  const u32 to = peer_of_round(ctx, round);
-  const u64 offset = offsetof(heap_head, barrier) + round * sizeof(u64);
+XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, const barrier_step& step, u64 epoch, bool has_sent,
+                                      u64* since) {
+  const u32 to = step.to;
   posted p{0, XIO_OK};
   if (!has_sent) {
-    if (passes_others_on(round, ctx.n_pes)) fence_before_stores<scope::system>();
-    p = post_signal(ctx, to, offset, epoch, XIO_SIGNAL_SET);
+    if (step.passes_on) fence_before_stores<scope::system>();
+    p = post_signal(ctx, to, step.offset, epoch, XIO_SIGNAL_SET);
     if (p.status != XIO_OK) return is_gone(ctx_of(ctx)) ? XIO_ERR_STATE : p.status;
   }
   const ring_view* ring = mapped_arena(ctx, to).there ? nullptr : flag_ring(ctx_of(ctx), to);
-  const u64* mine = &own_head(ctx).barrier[round];
+  const u64* mine = reinterpret_cast<const u64*>(reinterpret_cast<const unsigned char*>(&own_head(ctx)) + step.offset);
   xio_status_t failure = XIO_OK;
   watched_flag<epoch_reached> flag(mine, epoch_reached{epoch});
   // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
@@ -260,10 +272,8 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, u32 round, u64 epoch
     failure = ring_failure(*ring);
     return failure != XIO_OK;
   });
-  if (status == XIO_ERR_TIMEOUT) {
-    const u32 from = ctx.my_pe >= (1u << round) ? ctx.my_pe - (1u << round) : ctx.my_pe + ctx.n_pes - (1u << round);
-    record_wait({call_kind::sync_all, from, mine, sizeof *mine, XIO_CMP_GE, 1, epoch, flag.now()}, ctx_of(ctx));
-  }
+  if (status == XIO_ERR_TIMEOUT)
+    record_wait({call_kind::sync_all, step.from, mine, sizeof *mine, XIO_CMP_GE, 1, epoch, flag.now()}, ctx_of(ctx));
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
   // later and put its number over that one's.
@@ -276,14 +286,31 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
   return load<scope::agent, order::relaxed>(&world_of(ctx).barrier_epoch);
 }
 
+// Of a ctx without those that have left the world. Where others were excluded since, nobody says that all of the rest
+// have done the same: an excluded PE's neighbours would know at once, and the others wait for these.
+XIO_SLOW_PATH xio_status_t sync_living(xio_ctx_t ctx, u64 since) {
+  living_view* living = load<scope::agent, order::acquire>(&world_of(ctx).living);
+  if (living == nullptr) return ctx_fail(ctx_of(ctx), XIO_ERR_PEER, call_of(call_kind::sync_all));
+  const u64 epoch = load<scope::agent, order::relaxed>(&living->epoch) + 1;
+  store<scope::agent, order::relaxed>(&living->epoch, epoch);
+  const u32 n = living->n, place = living->place;
+  for (u32 round = 0; (u64{1} << round) < n; ++round) {
+    const u32 ahead = place + (1u << round), behind = place + n - (1u << round);
+    const barrier_step step{living->pes[ahead < n ? ahead : ahead - n], living->pes[behind < n ? behind : behind - n],
+                            living->words + round * sizeof(u64), passes_others_on(round, n)};
+    const xio_status_t status = barrier_round(ctx, step, epoch, false, &since);
+    if (status != XIO_OK) return status;
+  }
+  return XIO_OK;
+}
+
 // The rounds from `round` on, of which that one's flag is sent already if it `has_sent`.
 XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
   // Others wait at a flag that a mapped PE has not sent; only then is there time to ask.
   if (has_sent && is_gone(ctx_of(ctx))) return XIO_ERR_STATE;
-  // An excluded PE does not come: its neighbours would know at once, and the others wait for these.
-  if ((ctx.flags & ctx_has_holes) != 0) return ctx_fail(ctx_of(ctx), XIO_ERR_PEER, call_of(call_kind::sync_all));
+  if ((ctx.flags & ctx_has_holes) != 0) return sync_living(ctx, since);
   for (; (u64{1} << round) < ctx.n_pes; ++round) {
-    const xio_status_t status = barrier_round(ctx, round, epoch, has_sent, &since);
+    const xio_status_t status = barrier_round(ctx, step_of_all(ctx, round), epoch, has_sent, &since);
     if (status != XIO_OK) return status;
     has_sent = false;
   }

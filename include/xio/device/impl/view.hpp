@@ -336,6 +336,15 @@ struct alignas(128) heap_head {
   alignas(128) unsigned char hdp_line[128];
 };
 
+// Behind xio_world_shrink: the PEs among which barriers of all are now, by their numbers, and the words of the
+// barrier's rounds in every heap. A later view has other words: a PE that was left out may still store to these.
+struct living_view {
+  std::uint64_t epoch;  // of the last barrier
+  std::uint64_t words;  // offset in every heap
+  const std::uint32_t* pes;
+  std::uint32_t n, place;  // how many they are, and this PE's place among them
+};
+
 // Shared by every ctx of a world.
 struct alignas(128) world_view {
   std::uint32_t my_pe;
@@ -349,6 +358,7 @@ struct alignas(128) world_view {
   storage_view storages[k_max_storages];
   hdp_view hdp;
   alignas(128) std::uint64_t barrier_epoch;
+  living_view* living;                     // null until PEs have left, and when more have been excluded since
   alignas(128) std::uint64_t hdp_numbers;  // of requests to the HDP's progress thread, handed out so far
 };
 

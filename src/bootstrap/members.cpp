@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+#include "bootstrap/members.hpp"
+
+#include "config.h"
+#ifdef HAVE_SODIUM
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/log.hpp"
+#include "bootstrap/bytes.hpp"
+#include "bootstrap/unique_id.hpp"
+
+namespace xio::bootstrap {
+
+namespace {
+
+constexpr int k_evidence_ms = 20;  // between two checks of the evidence
+constexpr std::chrono::milliseconds k_probe_after{100};
+using std::chrono::milliseconds;
+
+// A machine that has not replied for so long is out of reach.
+milliseconds patience_of(std::uint64_t timeout_ms) {
+  constexpr milliseconds k_most{10000};
+  return timeout_ms == 0 ? k_most : std::clamp(milliseconds(timeout_ms / 4), milliseconds(50), k_most);
+}
+
+std::vector<std::byte> greeting(std::uint64_t view) {
+  std::vector<std::byte> out(8);
+  store_le64(out.data(), view);
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel> first, const bootstrap_options& o,
+                                                       std::uint32_t incarnation) {
+  struct address_offer {
+    xio_unique_id_t id;
+    std::uint32_t incarnation;
+  } mine{};
+  auto keys = first->keys();
+  const int me = first->rank();
+  auto listening = listen_for_members(o);
+  mine.id = listening.id;
+  mine.incarnation = incarnation;
+  std::vector<member_place> places;
+  for (const address_offer& one : allgather_value(*first, mine))
+    places.push_back(
+        {places.size() == static_cast<std::size_t>(me) ? std::vector<socket_address>{} : addresses_in(one.id, o),
+         one.incarnation});
+  const auto limit = first->limit();
+  std::unique_ptr<members_channel> made(new members_channel(
+      std::move(first), o, {me, std::move(keys), std::move(listening.listeners)}, std::move(places)));
+  made->limit(limit);
+  return made;
+}
+
+members_channel::members_channel(std::unique_ptr<channel> first, const bootstrap_options& o, member_links::self me,
+                                 std::vector<member_place> places)
+    : first_(std::move(first)),
+      timeout_ms_(o.timeout_ms),
+      links_(std::move(me), std::move(places)),
+      view_(first_->rank(), pe_set::all(first_->size())),
+      evidence_of_([](int) { return evidence::none; }) {}
+
+std::string members_channel::text_of(const pe_set& some) const {
+  std::string out;
+  for (const int pe : some.list()) out += fmt::format("{}PE {}", out.empty() ? "" : ", ", pe);
+  return out;
+}
+
+// --- Exchanges among the members of a view --------------------------------------------------------------
+
+template <class Exchange>
+auto members_channel::exchange(Exchange&& body) {
+  if (broken_) throw error(*broken_);
+  try {
+    ensure_star();
+    for (const auto& [pe, f] : links_.poll(0))
+      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
+    star_->limit(limit());
+    return body();
+  } catch (const error& e) {
+    broken_.emplace(e.status(), fmt::format("{}; after xio_world_shrink on every PE that lives they go on", e.what()));
+    end_star();
+    throw;
+  }
+}
+
+std::vector<std::byte> members_channel::allgather(std::span<const std::byte> mine) {
+  check_allgather_size(mine.size());
+  return exchange([&] {
+    auto all = star_->allgather(mine);
+    for (int pe = 0; pe < size(); ++pe)
+      if (!takes_part(pe))
+        std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(mine.size()) * pe);
+    return all;
+  });
+}
+
+cells members_channel::all_to_all(const cells& mine) {
+  check_cells(mine);
+  return exchange([&] {
+    const cells got = star_->all_to_all(mine);
+    cells all;
+    for (int pe = 0; pe < size(); ++pe) {
+      const auto at = static_cast<std::size_t>(pe);
+      all.add(takes_part(pe) ? got[at] : mine[at]);
+    }
+    return all;
+  });
+}
+
+void members_channel::fail_if_dead() const {
+  for (const int pe : view_.members().list())
+    if (pe != rank() && (evidence_of_(pe) == evidence::dead || links_.is_refused(pe)))
+      fail(XIO_ERR_PEER, "PE {} has ended, and collective calls need every PE of the world", pe);
+}
+
+// The star's links are made with its first exchange.
+void members_channel::ensure_star() {
+  if (star_ != nullptr) return;
+  const deadline until = end_of_exchange(timeout_ms_);
+  if (view_.members().lowest() == rank())
+    build_star_as_root(until);
+  else
+    join_star(after_root(until, timeout_ms_));
+}
+
+// One that is late in an agreement hears of its result; one that begins another one ends this exchange.
+void members_channel::serve_latecomer(int pe, const frame& f) {
+  const auto m = view_message::decode(f.payload, size());
+  if (!m) return;
+  if (m->word == view_word::call && m->view == view_.number() + 1 && takes_part(pe))
+    fail(XIO_ERR_PEER, "PE {} is in xio_world_shrink, and this PE in another call", pe);
+  for (const auto& [to, reply] : view_.receive(pe, *m)) links_.send(to, frame_kind::view, reply.encode());
+}
+
+void members_channel::build_star_as_root(const deadline& until) {
+  std::vector<sealed_link> links(static_cast<std::size_t>(size()));
+  for (;;) {
+    pe_set missing = view_.members();
+    missing.remove(rank());
+    for (const int pe : missing.list())
+      if (links[static_cast<std::size_t>(pe)].is_open()) missing.remove(pe);
+    if (missing.empty()) break;
+    fail_if_dead();
+    if (until.passed())
+      fail(XIO_ERR_TIMEOUT,
+           "{} did not take part in an exchange within {} ms; check that they run and make the same "
+           "collective calls, or raise XIO_TIMEOUT_MS",
+           text_of(missing), timeout_ms_);
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms))) {
+      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
+      if (f.kind != frame_kind::welcome || f.payload.size() != 8) continue;
+      if (load_le64(f.payload.data()) == view_.number() && missing.has(pe))
+        links[static_cast<std::size_t>(pe)] = links_.take(pe);
+    }
+  }
+  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, true, {}, {}, {}}, std::move(links));
+}
+
+void members_channel::join_star(const deadline& until) {
+  const int root = view_.members().lowest();
+  while (!links_.has(root)) {
+    links_.open(root);
+    fail_if_dead();
+    if (until.passed())
+      fail(XIO_ERR_TIMEOUT,
+           "PE {} did not take part in an exchange within {} ms; check that it runs and makes the same "
+           "collective calls, or raise XIO_TIMEOUT_MS",
+           root, timeout_ms_);
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms)))
+      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
+  }
+  links_.send(root, frame_kind::welcome, greeting(view_.number()));
+  std::vector<sealed_link> links;
+  links.push_back(links_.take(root));
+  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, false, {}, {}, {}}, std::move(links));
+}
+
+// Others may wait for this rank in an exchange: they hear why it does not come.
+void members_channel::end_star() {
+  if (star_ == nullptr) return;
+  moved_ += star_->bytes_moved();
+  for (sealed_link& l : star_->release()) {
+    if (!l.is_open()) continue;
+    l.queue_abort(XIO_ERR_PEER, fmt::format("PE {} has left an exchange: {}", rank(),
+                                            broken_ ? broken_->what() : "it is in xio_world_shrink"));
+    links_.part(std::move(l));
+  }
+  star_.reset();
+}
+
+// --- Agreement ------------------------------------------------------------------------------------------
+
+struct members_channel::effort {
+  using clock = deadline::clock;
+  deadline until;
+  milliseconds patience;
+  clock::time_point began = clock::now(), heard = began, called{};
+  int to = -1;      // the member that it has called last
+  pe_set probed{};  // that a leader has called
+  bool was_hurried = false;
+  int messages = 0;
+  milliseconds since(clock::time_point t) const { return std::chrono::duration_cast<milliseconds>(clock::now() - t); }
+};
+
+void members_channel::say(effort& e, int pe, const view_message& m) {
+  if (!links_.has(pe)) return;
+  links_.send(pe, frame_kind::view, m.encode());
+  ++e.messages;
+}
+
+void members_channel::send(effort& e, const view_agreement::sent& all) {
+  for (const auto& [to, m] : all) say(e, to, m);
+}
+
+void members_channel::give_up(xio_status_t status, const std::string& sentence) {
+  for (const int pe : view_.members().list()) {
+    if (!links_.has(pe)) continue;
+    sealed_link l = links_.take(pe);
+    l.queue_abort(status, sentence);
+    links_.part(std::move(l));
+  }
+  throw error(status, sentence);
+}
+
+// Proofs; and those that are out of reach, or stopped, for long.
+void members_channel::gather_evidence(effort& e) {
+  for (const int pe : (view_.members() - view_.dead()).list()) {
+    if (pe == rank()) continue;
+    const evidence found = evidence_of_(pe);
+    if (found == evidence::dead || links_.is_refused(pe)) view_.prove_dead(pe);
+    if (found == evidence::excluded) view_.shun(pe);
+    const bool silent =
+        (found == evidence::stopped && e.since(e.began) > e.patience) || links_.unreached_for(pe) > e.patience;
+    if (silent) view_.shun(pe);
+  }
+}
+
+void members_channel::lead(effort& e) {
+  const pe_set awaited = view_.awaited();
+  if (e.since(e.began) > k_probe_after)
+    for (const int pe : awaited.list()) {
+      links_.open(pe);
+      if (links_.has(pe) && !e.probed.has(pe)) {
+        e.probed.add(pe);
+        say(e, pe, view_.call());
+      }
+    }
+  send(e, view_.step());
+  if (!view_.takes_part()) return;
+  if (!view_.awaited().empty()) e.heard = effort::clock::now();
+  if (e.since(e.heard) < e.patience) return;
+  if (!e.was_hurried) {
+    e.was_hurried = true;
+    e.heard = effort::clock::now();
+    view_.hurry();
+    send(e, view_.step());
+  } else if (view_.is_stuck()) {
+    give_up(XIO_ERR_STATE,
+            fmt::format("xio_world_shrink: PE {} and those that it reaches may not go on: they are no majority of the "
+                        "{} PEs of the world, nor the half with PE {}, and the others are not proven to be dead; where "
+                        "they are known to be off, say so by xio_exclude with XIO_EXCLUDE_VOUCHED",
+                        rank(), view_.members().count(), view_.members().lowest()));
+  }
+}
+
+void members_channel::follow(effort& e) {
+  constexpr milliseconds k_again{1000};
+  const int leader = view_.leader();
+  links_.open(leader);
+  if (!links_.has(leader)) {
+    e.to = -1;
+    return;
+  }
+  if (e.to == leader && e.since(std::max(e.called, e.heard)) < k_again) return;
+  e.to = leader;
+  e.called = effort::clock::now();
+  say(e, leader, view_.call());
+}
+
+void members_channel::hear(effort& e, int pe, const frame& f) {
+  e.heard = effort::clock::now();
+  if (f.kind == frame_kind::abort && pe == view_.leader()) throw_abort(f, fmt::format("PE {}", pe));
+  if (f.kind == frame_kind::welcome && f.payload.size() == 8) {
+    // It is in an exchange: of this view, which is over; or of a later one, and then it knows the decision.
+    if (load_le64(f.payload.data()) > view_.number()) return say(e, pe, view_.call());
+    sealed_link l = links_.take(pe);
+    l.queue_abort(XIO_ERR_PEER, fmt::format("PE {} is in xio_world_shrink", rank()));
+    links_.part(std::move(l));
+    return;
+  }
+  if (f.kind != frame_kind::view) return;
+  const auto m = view_message::decode(f.payload, size());
+  if (!m) return;
+  ++e.messages;
+  send(e, view_.receive(pe, *m));
+}
+
+members_channel::decision members_channel::shrink(const call_report& mine) {
+  end_star();
+  const pe_set before = view_.members();
+  const bool alone = before.count() == 1;
+  effort e{deadline::in(timeout_ms_), patience_of(timeout_ms_)};
+  e.probed = pe_set(size());
+  view_.report(mine);
+  view_.begin();
+  while (view_.takes_part()) {
+    gather_evidence(e);
+    const bool leads = view_.leader() == rank();
+    if (leads)
+      lead(e);
+    else
+      follow(e);
+    if (!view_.takes_part()) break;
+    const deadline until = leads ? e.until : after_root(e.until, timeout_ms_);
+    if (until.passed())
+      give_up(
+          XIO_ERR_TIMEOUT,
+          fmt::format("xio_world_shrink: {} did not come to a decision within {} ms; every PE that lives calls it; "
+                      "those that do not may be left out by xio_exclude",
+                      leads ? text_of(view_.awaited()) + " did not call it, and the others" : "the PEs", timeout_ms_));
+    for (const auto& [pe, f] : links_.poll(until.poll_ms(alone ? 0 : k_evidence_ms))) {
+      hear(e, pe, f);
+      if (!view_.takes_part()) break;
+    }
+  }
+  const view_value& v = view_.decided(view_.number());
+  if (view_.is_out())
+    fail(XIO_ERR_STATE,
+         "xio_world_shrink: the other PEs have left this one, PE {}, out of view {} of the world; it can "
+         "only end",
+         rank(), view_.number());
+  broken_.reset();
+  if (v.members != before) first_->forsake();
+  return {before - v.members, v.dead - v.members, v.state, e.messages, (v.members & view_.dead()).empty()};
+}
+
+void members_channel::end_shrink() {
+  view_.end();
+  links_.part_all();
+}
+
+}  // namespace xio::bootstrap
+
+#else  // HAVE_SODIUM
+
+namespace xio::bootstrap {
+std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel>, const bootstrap_options&,
+                                                       std::uint32_t) {
+  fail(XIO_ERR_UNSUPPORTED,
+       "XIO_SURVIVE=1 needs links between PEs, and this libxio was built without libsodium; install libsodium-dev and "
+       "configure again");
+}
+members_channel::decision members_channel::shrink(const call_report&) { return {}; }
+void members_channel::end_shrink() {}
+std::vector<std::byte> members_channel::allgather(std::span<const std::byte>) { return {}; }
+cells members_channel::all_to_all(const cells&) { return {}; }
+}  // namespace xio::bootstrap
+#endif

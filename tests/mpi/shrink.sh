@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# PEs die in the middle of what they do, PE 0 among them, and the others agree on going on (xio_world_shrink): a few
+# cases, or with `all` some 100. By hand, for one:
+#   CASES=direct:auto:5:malloc:0,3:tcp tests/mpi/shrink.sh     ROUTE:EXECUTOR:N:WHAT:PE,PE,...:tcp|id|xiorun|mpirun
+# apart is as if each PE were on a machine of its own: no pidfd and no mapping.
+# shellcheck source=tests/mpi/run.sh
+. "${0%/*}/run.sh" || exit 1
+: "${builddir:?}" "${gpu:?}"
+has HAVE_SODIUM || skip 'PEs connect over TCP here, which is not in this build'
+[ "$gpu" = host ] || skip 'PEs that share a GPU wait for its time slices'
+unset XIO_NIC_FAMILY XIO_NIC_EXECUTOR
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+short='direct:auto:3:host:0 direct:auto:5:malloc:0 direct:auto:5:shrink:0,1,3 rdma:shm:3:ctx:1 direct:auto:3:stop:0
+  direct:auto:3:barrier:0,1 apart:tcp:3:put:0 direct:auto:3:some:1 direct:auto:2:without:1
+  direct:auto:3:host:0:xiorun direct:auto:3:malloc:0,2:mpirun direct:auto:3:team:2:id'
+long=''
+for what in put barrier host malloc team ctx shrink; do
+  long+=" direct:auto:3:$what:0 direct:auto:3:$what:1,2 direct:auto:5:$what:0,2,4 direct:auto:9:$what:0,1,2,3,5,6,7,8"
+  long+=" direct:auto:16:$what:0,15 rdma:shm:3:$what:0 rdma:tcp:5:$what:1,2 apart:tcp:3:$what:0,2"
+done
+for by in xiorun mpirun id; do
+  for what in put malloc shrink; do
+    long+=" direct:auto:5:$what:0:$by direct:auto:5:$what:1,2,4:$by rdma:tcp:3:$what:2:$by direct:auto:9:$what:0,1,2,3,5,6,7,8:$by"
+  done
+done
+long+=' direct:auto:3:stop:1 direct:auto:5:stop:0,1 rdma:tcp:3:stop:0 direct:auto:5:some:0 direct:auto:4:some:2,3'
+
+# The launcher lets the others go on: those that live have nothing that failed, and its status is 0.
+play_launched() {
+  local by=$1 n=$2 what=$3 dead=$4 out status
+  case $by in
+    xiorun) out=$(timeout -k 5 "$limit" "$builddir/xiorun" --survive -n "$n" "$builddir/tests/mpi/shrink" "$what" "$dead" 2>&1) ;;
+    mpirun) out=$(XIO_BOOTSTRAP=mpi mpirun_np "$n" --enable-recovery "$builddir/tests/mpi/shrink" "$what" "$dead" 2>&1) ;;
+  esac
+  status=$?
+  printf '%s\n' "$out"
+  [ $status = 0 ] && [ "$(grep -c ' 0 failed$' <<<"$out")" = $((n - $(tr -cd , <<<"$dead," | wc -c))) ]
+}
+
+# PEs that nobody ends when another one dies.
+play() {
+  local port rank status bad=0 pids=() route=$1 n=$2 what=$3 dead=$4 by=$5
+  case $by in
+    xiorun | mpirun)
+      play_launched "$by" "$n" "$what" "$dead"
+      return
+      ;;
+    id)
+      export SHRINK_ID=$work/id.$RANDOM$RANDOM SHRINK_SIZE=$n SHRINK_RANK
+      ;;
+    *) unset SHRINK_ID ;;
+  esac
+  port=$((20000 + RANDOM % 20000))
+  for ((rank = 0; rank < n; ++rank)); do
+    [ "$route" != apart ] || export XIO_MACHINE=machine$rank
+    SHRINK_RANK=$rank
+    XIO_BOOTSTRAP=tcp XIO_TCP_ROOT=127.0.0.1:$port XIO_TCP_RANK=$rank XIO_TCP_SIZE=$n \
+      XIO_TCP_KEY='a key for one test run' timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/shrink" "$what" "$dead" &
+    pids+=($!)
+  done
+  unset XIO_MACHINE
+  for ((rank = 0; rank < n; ++rank)); do
+    wait "${pids[rank]}"
+    status=$?
+    case $what,$dead, in
+      some,* | without,* | stop,*) ;;
+      *,$rank,*) status=$((status == 137 ? 0 : status + 1000)) ;;
+    esac
+    [ $status = 0 ] || { echo "PE $rank: status $status"; bad=1; }
+  done
+  return $bad
+}
+
+one() {
+  local route executor n what dead by out begin=$SECONDS
+  IFS=: read -r route executor n what dead by <<<"$1"
+  if [ "$by" = mpirun ] && ! { can_mpirun && "$MPIRUN" --version 2>&1 | grep -q 'Open MPI) 4'; }; then return; fi
+  if [ "$route" != direct ] && ! has XIO_ENABLE_MODEL; then return; fi
+  runs=$((runs + 1))
+  if out=$(XIO_ROUTE=${route/apart/rdma} XIO_NIC_EXECUTOR=$executor play "$route" "$n" "$what" "$dead" "$by" 2>&1); then
+    echo "ok   $1 ($((SECONDS - begin)) s)"
+    return
+  fi
+  echo "FAIL $1"
+  printf '%s\n' "$out" | tail -n 60 | sed 's/^/  /'
+  failures=$((failures + 1))
+}
+
+[ "${1-}" = all ] || long=''
+# shellcheck disable=SC2086  # lists
+for case in ${CASES-$short $long}; do one "$case"; done
+end
