@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * PEs that die or fall silent, and how the others go on without them (docs/failures.md).
+/* SPDX-License-Identifier: MIT */
+/* PEs that die or fall silent, and how the others go on without them (docs/failures.md).
  *
  * A PE is alive, silent, dead or excluded. Dead is what is proven: its process has ended. Silence proves nothing: a
  * process that is stopped, a cable, a switch and a slow machine look alike from here. Excluded is what this PE's

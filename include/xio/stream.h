@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * XIO's calls on a stream of HIP or CUDA (docs/stream.md): the host says what the GPU does behind the work that is in
+/* SPDX-License-Identifier: MIT */
+/* XIO's calls on a stream of HIP or CUDA (docs/stream.md): the host says what the GPU does behind the work that is in
  * the stream already. Plain C; no kernel of the program's own is needed.
  *
  *   Parameters. ctx, team, pe, dst, src, bytes, sig, value, op, cmp and root are those of the call of that name in
@@ -110,19 +110,23 @@ XIO_EXPORT xio_status_t xio_barrier_all_on_stream(xio_world_t* world, xio_ctx_t 
 /* Waits until every PE has come. It completes no puts. */
 XIO_EXPORT xio_status_t xio_sync_all_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_stream_t stream,
                                                const xio_stream_attr_t* attr);
-/* The same for every member of a team. */
+/* The same for every member of a team: a quiet, and all have come. */
 XIO_EXPORT xio_status_t xio_team_barrier_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team,
                                                    xio_stream_t stream, const xio_stream_attr_t* attr);
+/* Waits until every member has come. It completes no puts. */
 XIO_EXPORT xio_status_t xio_team_sync_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, xio_stream_t stream,
                                                 const xio_stream_attr_t* attr);
 
-/* Collectives, by every member; `dst` is complete when the stream has passed the call, and `src` may be changed. */
+/* Collectives, by every member; `dst` is complete when the stream has passed the call, and `src` may be changed. Here
+ * block p of `src` goes to member p. */
 XIO_EXPORT xio_status_t xio_alltoall_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
                                                const void* src, size_t bytes, xio_stream_t stream,
                                                const xio_stream_attr_t* attr);
+/* The block of each member, to all. */
 XIO_EXPORT xio_status_t xio_fcollect_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
                                                const void* src, size_t bytes, xio_stream_t stream,
                                                const xio_stream_attr_t* attr);
+/* The block of member `root`, to all others. */
 XIO_EXPORT xio_status_t xio_broadcast_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t team, void* dst,
                                                 const void* src, size_t bytes, int root, xio_stream_t stream,
                                                 const xio_stream_attr_t* attr);
@@ -146,13 +150,15 @@ XIO_EXPORT xio_status_t xio_reduce_scatter_on_stream(xio_world_t* world, xio_ctx
                                                      xio_reduction_t op, xio_type_t type, void* dst, const void* src,
                                                      size_t count, xio_stream_t stream, const xio_stream_attr_t* attr);
 
-/* Storage: as xio_read, xio_write and xio_storage_sync of device/storage.hpp. */
+/* Storage. Reads `bytes` from `offset` on into `buf`, as xio_read of device/storage.hpp. */
 XIO_EXPORT xio_status_t xio_read_on_stream(xio_world_t* world, xio_ctx_t ctx, void* buf, xio_storage_t storage,
                                            uint64_t offset, size_t bytes, xio_stream_t stream,
                                            const xio_stream_attr_t* attr);
+/* Writes them, as xio_write. */
 XIO_EXPORT xio_status_t xio_write_on_stream(xio_world_t* world, xio_ctx_t ctx, const void* buf, xio_storage_t storage,
                                             uint64_t offset, size_t bytes, xio_stream_t stream,
                                             const xio_stream_attr_t* attr);
+/* All that was written before is durable, as by xio_storage_sync. */
 XIO_EXPORT xio_status_t xio_storage_sync_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_storage_t storage,
                                                    xio_stream_t stream, const xio_stream_attr_t* attr);
 

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: MIT
- * Teams: groups of a world's PEs that synchronise and run collectives by themselves (docs/teams.md).
+/* SPDX-License-Identifier: MIT */
+/* Teams: groups of a world's PEs that synchronise and run collectives by themselves (docs/teams.md).
  *
  * A member has a number of its own in the team, 0 .. n - 1. A team is passed to kernels by value;
  * <xio/xio_device.hpp> has what kernels call. A team holds symmetric memory, so making and destroying one is collective
