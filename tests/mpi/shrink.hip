@@ -4,6 +4,7 @@
 //   put, barrier, host, malloc, team, ctx   those PEs kill themselves in such calls, which all make again and again
 //   shrink   the first of them before, the others while xio_world_shrink runs
 //   stop     they stop themselves, are excluded, and go on when the others have
+//   cut      the network is cut meanwhile, and those PEs are the ones that may not go on
 //   some     nobody dies, and those PEs do not call xio_world_shrink
 //   without  nobody dies, and the world has no XIO_SURVIVE
 #include <unistd.h>
@@ -277,6 +278,19 @@ void use_all(player& p, const xio_team_t& old_team) {
   std::_Exit(rig::failures == 0 ? 0 : 1);
 }
 
+// It lives, and the others go on without it.
+[[noreturn]] void be_left_out(player& p) {
+  while (call_once(p) == XIO_OK) continue;
+  const auto began = clock_type::now();
+  const xio_status_t got = xio_world_shrink(p.world, nullptr);
+  std::printf("PE %d: %s after %.0f ms: %s\n", p.me, xio_status_name(got), ms_since(began), xio_last_error());
+  std::fflush(stdout);
+  rig::expect(got == XIO_ERR_STATE || got == XIO_ERR_TIMEOUT, "%s: one that is left out: %s", p.name.c_str(),
+              xio_status_name(got));
+  rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: it took %.0f ms", p.name.c_str(), ms_since(began));
+  std::_Exit(rig::failures == 0 ? 0 : 1);
+}
+
 void play_bad_input(player& p) {
   const auto began = clock_type::now();
   if (p.what == "without") {
@@ -391,6 +405,7 @@ int main(int argc, char** argv) {
     MUST(xio_host_barrier(p.world));
     const auto pids = rig::team::read(p.s->pids, k_most);
     if (dies(p) && p.what == "stop") stop_and_go_on(p);
+    if (dies(p) && p.what == "cut") be_left_out(p);
     const auto place = static_cast<int>(std::find(p.dying.begin(), p.dying.end(), p.me) - p.dying.begin());
     if (dies(p)) die_soon(p, SIGKILL, p.what == "shrink" ? (place == 0 ? 20 : 60 + 3 * place) : 40 + 13 * place);
     wait_for_deaths(p);
