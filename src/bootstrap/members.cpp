@@ -260,12 +260,31 @@ void members_channel::lead(effort& e) {
     view_.hurry();
     send(e, view_.step());
   } else if (view_.is_stuck()) {
-    give_up(XIO_ERR_STATE,
-            fmt::format("xio_world_shrink: PE {} and those that it reaches may not go on: they are no majority of the "
-                        "{} PEs of the world, nor the half with PE {}, and the others are not proven to be dead; where "
-                        "they are known to be off, say so by xio_exclude with XIO_EXCLUDE_VOUCHED",
-                        rank(), view_.members().count(), view_.members().lowest()));
+    fail_without_quorum();
   }
+}
+
+void members_channel::fail_without_quorum() {
+  give_up(XIO_ERR_STATE,
+          fmt::format("xio_world_shrink: PE {} and those that it reaches may not go on: they are no majority of the {} "
+                      "PEs of the world, nor the half with PE {}, and the others are not proven to be dead; where they "
+                      "are known to be off, say so by xio_exclude with XIO_EXCLUDE_VOUCHED",
+                      rank(), view_.members().count(), view_.members().lowest()));
+}
+
+void members_channel::fail_late(bool leads) {
+  const pe_set awaited = view_.awaited();
+  if (leads && awaited.empty()) fail_without_quorum();
+  if (leads)
+    give_up(
+        XIO_ERR_TIMEOUT,
+        fmt::format("xio_world_shrink: {} did not call it within {} ms; every PE that lives calls it, and those that "
+                    "do not may be left out by xio_exclude",
+                    text_of(awaited), timeout_ms_));
+  give_up(XIO_ERR_TIMEOUT,
+          fmt::format("xio_world_shrink: PE {}, to which this PE looks, said nothing of a decision within {} ms; every "
+                      "PE that lives calls it, and those that do not may be left out by xio_exclude",
+                      view_.leader(), timeout_ms_));
 }
 
 void members_channel::follow(effort& e) {
@@ -273,6 +292,9 @@ void members_channel::follow(effort& e) {
   const int leader = view_.leader();
   links_.open(leader);
   if (!links_.has(leader)) {
+    // The next ones may be out of reach as well: that shows at the same time.
+    for (const int pe : (view_.members() - view_.dead()).list())
+      if (pe != rank() && e.since(e.began) > k_probe_after) links_.open(pe);
     e.to = -1;
     return;
   }
@@ -317,12 +339,7 @@ members_channel::decision members_channel::shrink(const call_report& mine) {
       follow(e);
     if (!view_.takes_part()) break;
     const deadline until = leads ? e.until : after_root(e.until, timeout_ms_);
-    if (until.passed())
-      give_up(
-          XIO_ERR_TIMEOUT,
-          fmt::format("xio_world_shrink: {} did not come to a decision within {} ms; every PE that lives calls it; "
-                      "those that do not may be left out by xio_exclude",
-                      leads ? text_of(view_.awaited()) + " did not call it, and the others" : "the PEs", timeout_ms_));
+    if (until.passed()) fail_late(leads);
     for (const auto& [pe, f] : links_.poll(until.poll_ms(alone ? 0 : k_evidence_ms))) {
       hear(e, pe, f);
       if (!view_.takes_part()) break;

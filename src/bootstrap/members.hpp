@@ -77,6 +77,8 @@ class members_channel final : public channel {
   void send(effort& e, const view_agreement::sent& all);
   void say(effort& e, int pe, const view_message& m);
   [[noreturn]] void give_up(xio_status_t status, const std::string& sentence);
+  [[noreturn]] void fail_without_quorum();
+  [[noreturn]] void fail_late(bool leads);
   std::string text_of(const pe_set& some) const;
 
   std::unique_ptr<channel> first_;

@@ -69,4 +69,4 @@ find_mistake 4 -DPOSTERS=2 -DOPS=2 -DIDS=2
 model=$here/view.pml
 prove -DN=3
 prove -DN=3 -DL0=0 -DL1=1
-for mistake in 1 3; do find_mistake $mistake; done
+find_mistake 1

@@ -4,6 +4,7 @@
 //   put, barrier, host, malloc, team, ctx   those PEs kill themselves in such calls, which all make again and again
 //   shrink   the first of them before, the others while xio_world_shrink runs
 //   stop     they stop themselves, are excluded, and go on when the others have
+//   cut      the network is cut meanwhile, and those PEs are the ones that may not go on
 //   some     nobody dies, and those PEs do not call xio_world_shrink
 //   without  nobody dies, and the world has no XIO_SURVIVE
 #include <unistd.h>
@@ -73,7 +74,7 @@ struct player {
   int me = 0, n = 0;
   std::vector<int> dying, living;
   std::string what, name;
-  double timeout_ms = 3000;
+  double timeout_ms = 6000;
   uint64_t round = 0;
   std::vector<void*> blocks;
 };
@@ -183,7 +184,8 @@ xio_shrink_report_t shrink(player& p) {
     if (got != XIO_OK) std::printf("PE %d: %s\n", p.me, xio_last_error());
     if (got == XIO_ERR_STATE || got == XIO_ERR_INTERNAL) break;
     if (got != XIO_OK) continue;
-    if (one.block == nullptr) one.block = all.block;
+    // As on those where the call was complete.
+    if (one.block != nullptr) p.blocks.push_back(one.block);
     all = one;
     if (one.n_living == static_cast<int>(p.living.size()) && xio_host_barrier(p.world) == XIO_OK) return all;
   }
@@ -228,7 +230,8 @@ void expect_same_heap(player& p, const xio_shrink_report_t& report) {
   for (const int pe : p.living)
     rig::expect(all[static_cast<size_t>(pe)] == report.heap_hash, "%s: the heaps of PEs %d and %d differ",
                 p.name.c_str(), p.me, pe);
-  if (report.block != nullptr) rig::expect_status(xio_free(p.world, report.block), XIO_OK, "xio_free of the block");
+  for (void* const block : std::exchange(p.blocks, {}))
+    rig::expect_status(xio_free(p.world, block), XIO_OK, "xio_free of a block of before");
 }
 
 void use_all(player& p, const xio_team_t& old_team) {
@@ -275,6 +278,19 @@ void use_all(player& p, const xio_team_t& old_team) {
   std::_Exit(rig::failures == 0 ? 0 : 1);
 }
 
+// It lives, and the others go on without it.
+[[noreturn]] void be_left_out(player& p) {
+  while (call_once(p) == XIO_OK) continue;
+  const auto began = clock_type::now();
+  const xio_status_t got = xio_world_shrink(p.world, nullptr);
+  std::printf("PE %d: %s after %.0f ms: %s\n", p.me, xio_status_name(got), ms_since(began), xio_last_error());
+  std::fflush(stdout);
+  rig::expect(got == XIO_ERR_STATE || got == XIO_ERR_TIMEOUT, "%s: one that is left out: %s", p.name.c_str(),
+              xio_status_name(got));
+  rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: it took %.0f ms", p.name.c_str(), ms_since(began));
+  std::_Exit(rig::failures == 0 ? 0 : 1);
+}
+
 void play_bad_input(player& p) {
   const auto began = clock_type::now();
   if (p.what == "without") {
@@ -302,6 +318,7 @@ void play_bad_input(player& p) {
 
 void go_on(player& p, const xio_team_t& old_team, const std::vector<uint64_t>& pids) {
   const auto report = shrink(p);
+  p.round = report.view * 1000000;  // some have come further than others
   rig::expect_status(xio_ctx_refresh(p.world, &p.ctx), XIO_OK, "xio_ctx_refresh");
   const rig::device_array<int> status(1);
   RUN(barriers, 1, 1, p.ctx, 1, status.data());  // its quiet reports what was lost
@@ -388,6 +405,7 @@ int main(int argc, char** argv) {
     MUST(xio_host_barrier(p.world));
     const auto pids = rig::team::read(p.s->pids, k_most);
     if (dies(p) && p.what == "stop") stop_and_go_on(p);
+    if (dies(p) && p.what == "cut") be_left_out(p);
     const auto place = static_cast<int>(std::find(p.dying.begin(), p.dying.end(), p.me) - p.dying.begin());
     if (dies(p)) die_soon(p, SIGKILL, p.what == "shrink" ? (place == 0 ? 20 : 60 + 3 * place) : 40 + 13 * place);
     wait_for_deaths(p);
