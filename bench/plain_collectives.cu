@@ -3,8 +3,8 @@
 // must. No library, no team, no checks of arguments; beside bench/collectives it says how much of the limit is reached.
 //   plain_collectives [TIMES [asks]]
 // With `asks` a block above packets is sent only when the other GPU has said that it is in the call, too: what it takes
-// that a call which is refused writes nothing. Prints the same table. Data is compared after each measurement. Alone: nvcc -std=c++17 -arch=sm_90 -O3
-// bench/plain_collectives.cu
+// that a call which is refused writes nothing. Prints the same table. Data is compared after each measurement. Alone:
+// nvcc -std=c++17 -arch=sm_90 -O3 bench/plain_collectives.cu
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -183,8 +183,8 @@ __device__ void call(int me, const side& mine, const side& theirs, size_t bytes,
 }
 
 template <op Op>
-__global__ void __launch_bounds__(256) calls(int me, side mine, side theirs, size_t bytes, int times, uint64_t before,
-                                             bool asks) {
+__global__ void __launch_bounds__(256)
+    calls(int me, side mine, side theirs, size_t bytes, int times, uint64_t before, bool asks) {
   for (int i = 1; i <= times; ++i) call<Op>(me, mine, theirs, bytes, before + i, asks);
 }
 

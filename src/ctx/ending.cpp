@@ -69,7 +69,7 @@ void context_book::clear_inboxes(const context& c) {
 void context_book::agree_on_epoch() {
   std::uint64_t* at = &g_.view->barrier_epoch;
   dev::living_view* living = nullptr;
-  gpu::copy(&living, &g_.view->living, sizeof living);
+  gpu::copy(&living, &g_.view->living, sizeof living);  // NOLINT(bugprone-sizeof-expression): the pointer
   if (living != nullptr) at = &living->epoch;
   std::uint64_t mine = 0;
   gpu::copy(&mine, at, sizeof mine);

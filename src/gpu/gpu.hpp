@@ -60,7 +60,7 @@ void fill_zero(void* to, std::size_t bytes);
 
 template <class T>
 void put_value(T* to, const T& value) {
-  copy(to, &value, sizeof value);
+  copy(to, &value, sizeof value);  // NOLINT(bugprone-sizeof-expression): a pointer is a value, too
 }
 
 // The memory of the symmetric heap (XIO_HEAP_KIND). On the host platform all are the same memory.
