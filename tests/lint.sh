@@ -38,6 +38,7 @@ forbid '^src/proxy/' '(model|transport|ctx|topology)/' 'the proxy carries neutra
 forbid '^src/progress/' '(model|proxy|transport|ctx|memory|topology|bootstrap)/' 'progress runs devices and knows none'
 forbid '^src/transport/' 'ctx/' 'a transport does not know ctx/'
 forbid '^src/transport/' 'model/' 'a transport gets its software devices from the registry, software.cpp' 'src/transport/software.cpp'
+forbid '^src/(ctx|transport|bootstrap|memory|topology|gpu)/' 'stream/' 'calls on a stream stand above what they call'
 forbid '^src/(memory|topology|gpu)/' '(ctx|transport|bootstrap)/' 'memory, topology and gpu do not know the rooms above them'
 forbid '^src/base/' '(ctx|transport|memory|topology|gpu|bootstrap|model|proxy|progress)/' 'base knows no other room'
 forbid '^sim/' '(ctx|transport|gpu|memory|topology|bootstrap|tools)/' 'a machine in software stands above the models, and knows nothing of what drives them'

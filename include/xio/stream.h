@@ -168,8 +168,8 @@ XIO_EXPORT xio_status_t xio_ctx_failed(const xio_world_t* world, xio_ctx_t ctx, 
 /* Local. Forgets the failures of the ctx's calls, those of kernels too: calls on streams are made again. No kernel may
  * be using the ctx. A queue that has failed and a team that is broken stay so (xio_ctx_recover, xio_team_create). */
 XIO_EXPORT xio_status_t xio_ctx_clear(xio_world_t* world, xio_ctx_t ctx);
-/* Local. Loads what calls on streams launch, which takes long the first time and may not be done in a capture.
- * xio_ctx_create does it, too; a program that makes its ctxs in another device's context may do it again. */
+/* Local. Loads what calls on streams launch, which takes long the first time and may not be done in a capture: call it
+ * before the first one. A program that captures nothing need not; its first call loads. */
 XIO_EXPORT xio_status_t xio_stream_prepare(xio_world_t* world, xio_ctx_t ctx);
 
 #ifdef __cplusplus

@@ -323,13 +323,12 @@ void view_agreement::propose(sent& out) {
   to_all(ballot_.asked - dead_, proposal(), out);
 }
 
-void view_agreement::on_promise(int from, const view_message& m, sent& out) {
+void view_agreement::on_promise(int from, const view_message& m) {
   dead_ = dead_ | m.dead;
   if (!takes_part_ || m.view != next() || m.ballot != ballot_.number) return;
   if (ballot_.value || !ballot_.asked.has(from)) return;
   ballot_.promised.add(from);
   ballot_.promises[from] = m;
-  (void)out;
 }
 
 void view_agreement::on_accept(int from, const view_message& m, sent& out) {
@@ -348,7 +347,7 @@ view_agreement::sent view_agreement::receive(int from, const view_message& m) {
   switch (m.word) {
     case view_word::call: on_call(from, m, out); break;
     case view_word::prepare: on_prepare(from, m, out); break;
-    case view_word::promise: on_promise(from, m, out); break;
+    case view_word::promise: on_promise(from, m); break;
     case view_word::propose: on_propose(from, m, out); break;
     case view_word::accept: on_accept(from, m, out); break;
     case view_word::decided: on_decided(m, out); break;

@@ -10,7 +10,7 @@
 //                                 accepted last, else S without those that shun each other
 //   accept    member -> leader    unless a higher ballot was promised
 //   decided   leader -> members   once a quorum has accepted, the leader among them, and it has promised no higher one;
-//             any -> who asks     a member takes it unless it has promised a higher ballot
+//             any -> a late one   a member takes it unless it has promised a higher ballot
 //
 // quorum S of a view V: S and D are all of V, or 2|S| > |V|, or 2|S| = |V| and S has the lowest of V.
 #pragma once
@@ -144,7 +144,7 @@ class view_agreement {
   void on_call(int from, const view_message& m, sent& out);
   void on_prepare(int from, const view_message& m, sent& out);
   void on_propose(int from, const view_message& m, sent& out);
-  void on_promise(int from, const view_message& m, sent& out);
+  void on_promise(int from, const view_message& m);
   void on_accept(int from, const view_message& m, sent& out);
   void on_decided(const view_message& m, sent& out);
 

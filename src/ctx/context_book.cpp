@@ -11,7 +11,6 @@
 #include "ctx/hdp.hpp"
 #include "ctx/peer_atomics.hpp"
 #include "ctx/program.hpp"
-#include "stream/job.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio {
@@ -132,8 +131,6 @@ void context_book::create(const xio_ctx_attr_t* attr, xio_ctx_t* out) {
   const std::uint64_t id = contexts_.add(std::move(c));
   *out = contexts_.get(id).value(id);
   g_.members.note({call::ctx_create, contexts_.serial(id), 0, 0, true}, [&] { return g_.heap.digest(); });
-  // Where that cannot be, calls on a stream say so.
-  if (const char* why = stream::load_kernels()) log::debug("xio_ctx_create: no kernels for calls on a stream: {}", why);
   log::debug("xio_ctx_create has moved {} bytes of this PE by the bootstrap",
              g_.members.channel().bytes_moved() - moved);
 }
