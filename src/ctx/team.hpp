@@ -38,6 +38,7 @@ struct team {
   std::uint64_t offset;  // of the work memory in the heap
   gpu::buffer list;
   std::uint32_t token;  // see dev::mark_of
+  gpu::buffer shown;    // its value, for callers that pass kernels a word; empty where this PE is in none
 
   xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };
