@@ -5,8 +5,7 @@
 //   mpirun -np 2 examples/stream_allreduce [COUNT [STEPS]]    (or: xiorun -n 2 ...)
 //
 // The lesson: calls of xio/stream.h are work of a stream like any kernel. They are captured once; a replay needs no
-// host work but its launch. What goes wrong on the GPU comes out by xio_ctx_failed, which a program asks before it
-// trusts the results.
+// host work but its launch. xio_ctx_failed reports failures on the GPU: a program asks it before it trusts the results.
 #include <xio/stream.h>
 
 #include "arguments.hpp"
