@@ -347,6 +347,11 @@ void context::forget_storage(std::uint32_t slot) {
     gpu::put_value(&view()[lane].storage_errors[slot], std::uint32_t{0});
 }
 
+void context::show_value(const xio_ctx_t& ctx) {
+  value_ = gpu::buffer(sizeof ctx, gpu::place::device);
+  gpu::put_value(value_.as<xio_ctx_t>(), ctx);
+}
+
 void context::forget_failures() {
   for (std::uint32_t lane = 0; lane < lanes(); ++lane) {
     gpu::put_value(&view()[lane].error, std::uint32_t{0});

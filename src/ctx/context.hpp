@@ -67,6 +67,9 @@ class context {
   void forget_storage(std::uint32_t slot);
   // The first failure of its calls on streams, an xio_status or 0: host memory that kernels store to.
   std::uint32_t* stream_failed() const { return stream_failed_.as<std::uint32_t>(); }
+  // The value as it was first, in device memory: for callers that pass kernels a word.
+  void show_value(const xio_ctx_t& ctx);
+  const xio_ctx_t* shown_value() const { return value_.as<xio_ctx_t>(); }
   // As if no call of kernels or on a stream had failed. No kernel may be using it.
   void forget_failures();
 
@@ -122,6 +125,7 @@ class context {
   std::vector<int> ring_peers_;        // the PE that each of them leads to
   gpu::buffer flush_rows_;
   gpu::buffer stream_failed_;
+  gpu::buffer value_;
   std::vector<dev::ring_view> flush_rings_;  // what flush_rows_ holds
   std::uint32_t flush_ring_count_ = 0;
   queues queues_;

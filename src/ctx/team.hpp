@@ -39,6 +39,7 @@ struct team {
   gpu::buffer list;
   std::uint32_t token;   // see dev::mark_of
   bool is_kept = false;  // its memory is not given out again
+  gpu::buffer shown;     // its value, for callers that pass kernels a word; empty where this PE is in none
 
   xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };

@@ -67,6 +67,7 @@ xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
       if (!made->pes.empty())
         mark_channels(heap_.data() + offset, made->pes.size(), wanted, dev::mark_of(made->token, teams_.next()));
       made->list = list_of(made->pes);
+      if (!made->pes.empty()) made->shown = gpu::buffer(sizeof(xio_team_t), gpu::place::device);
       return arguments{{"the offset of its memory in the heap", offset},
                        {"XIO_TEAM_AREA", wanted.area},
                        {"XIO_TEAM_PACKETS", wanted.packets}};
@@ -78,7 +79,10 @@ xio_team_t team_book::create(const std::function<std::vector<int>()>& choose) {
   made->offset = offset;
   const std::uint64_t id = teams_.add(std::move(made));
   members_.note({call::team_create, teams_.serial(id), 0, 0, true}, [&] { return heap_.digest(); });
-  return teams_.get(id).value(id, members_.me(), heap_.data(), wanted);
+  const team& known = teams_.get(id);
+  const xio_team_t value = known.value(id, members_.me(), heap_.data(), wanted);
+  if (known.shown.data() != nullptr) gpu::put_value(known.shown.as<xio_team_t>(), value);
+  return value;
 }
 
 void team_book::destroy(xio_team_t t) {

@@ -331,6 +331,7 @@ std::uint32_t most_packet_bytes() { return 4096; }
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
+bool kernels_reach(const void* p) { return hw::kernels_reach(p, g_device); }
 
 std::string arch() { return hw::get_arch(g_device); }
 

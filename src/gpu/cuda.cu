@@ -105,6 +105,16 @@ bool in_device_memory(const void* p) {
   return false;
 }
 
+// Memory that the runtime knows, and on some machines all of the process.
+bool kernels_reach(const void* p, int device) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, p) != cudaSuccess)
+    (void)cudaGetLastError();
+  else if (a.type != cudaMemoryTypeUnregistered)
+    return true;
+  return attribute_holds(cudaDevAttrPageableMemoryAccess, device);
+}
+
 std::string get_arch(int device) {
   int major = 0, minor = 0;
   (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);

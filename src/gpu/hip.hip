@@ -167,6 +167,24 @@ bool in_device_memory(const void* p) {
 #endif
 }
 
+// Memory that the runtime knows, and on some machines all of the process.
+bool kernels_reach(const void* p, int device) {
+  hipPointerAttribute_t a{};
+  if (hipPointerGetAttributes(&a, p) == hipSuccess) {
+#if HIP_VERSION_MAJOR >= 6
+    if (a.type != hipMemoryTypeUnregistered) return true;
+#else
+    return true;
+#endif
+  } else {
+    (void)hipGetLastError();
+  }
+  int all = 0;
+  if (hipDeviceGetAttribute(&all, hipDeviceAttributePageableMemoryAccess, device) == hipSuccess) return all != 0;
+  (void)hipGetLastError();
+  return false;
+}
+
 std::string get_arch(int device) {
   hipDeviceProp_t p{};
   if (hipGetDeviceProperties(&p, device) == hipSuccess) return p.gcnArchName;

@@ -198,8 +198,10 @@ xio_status_t xio_alltoallv_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team
                                      const xio_stream_attr_t* attr) {
   return XIO_STREAM_CALL(alltoallv, [&, function = __func__](order& o, job& j) {
     fill_blocks(o, j, team, dst, src, 0);
-    for (const size_t* table : {dst_offsets, dst_bytes, src_offsets, src_bytes})
+    for (const size_t* table : {dst_offsets, dst_bytes, src_offsets, src_bytes}) {
       not_null(table, function, "a table of offsets or sizes");
+      o.reached_by_kernels(table, "a table of offsets or sizes");
+    }
     j.tables[0] = dst_offsets;
     j.tables[1] = dst_bytes;
     j.tables[2] = src_offsets;
@@ -218,7 +220,8 @@ xio_status_t xio_reduce_on_stream(xio_world_t* world, xio_ctx_t ctx, xio_team_t 
     o.symmetric(packets ? ctx.arena : dst, bytes, "dst");
     o.symmetric(packets ? ctx.arena : src, bytes, "src");
     if (bytes != 0) not_null(dst, function, "dst");
-    if (bytes != 0) not_null(src, function, "src");
+    o.reached_by_kernels(dst, "dst");
+    o.local_of_team(src, bytes, "src");
   });
 }
 
@@ -268,6 +271,23 @@ xio_status_t xio_ctx_failed(const xio_world_t* world, xio_ctx_t ctx, xio_status_
     not_null(first, function, "first");
     const std::uint32_t word = __atomic_load_n(w.contexts().get(ctx).stream_failed(), __ATOMIC_ACQUIRE);
     *first = static_cast<xio_status_t>(static_cast<int>(word));
+  });
+}
+
+xio_status_t xio_ctx_device(const xio_world_t* world, xio_ctx_t ctx, const xio_ctx_t** out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
+    not_null(out, function, "out");
+    *out = nullptr;
+    *out = w.contexts().get(ctx).shown_value();
+  });
+}
+
+xio_status_t xio_team_device(const xio_world_t* world, xio_team_t team, const xio_team_t** out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
+    not_null(out, function, "out");
+    *out = nullptr;
+    if (team.n_pes == 0) xio::fail(XIO_ERR_STATE, "{}: the team is empty: this PE is in none", function);
+    *out = w.teams().get(team).shown.as<xio_team_t>();
   });
 }
 

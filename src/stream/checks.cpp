@@ -36,6 +36,7 @@ order::order(xio::world& w, const char* function, xio_ctx_t ctx, xio_stream_t st
     fail(XIO_ERR_ARG, "{}: xio_stream_attr_t.status {} is no aligned word; give the address of an xio_status_t",
          function, static_cast<const void*>(attr_.status));
   launch_.ctx = ctx;
+  reached_by_kernels(attr_.status, "xio_stream_attr_t.status");
   launch_.ctx.flags &= (1u << dev::k_own_timeout_shift) - 1;
   launch_.ctx.flags |= own_timeout(attr_.timeout_ms) << dev::k_own_timeout_shift;
   launch_.stream = stream;
@@ -80,10 +81,21 @@ void order::symmetric(const void* p, std::size_t bytes, const char* what) const 
 
 bool order::by_engine(int pe) const { return ctx_.plan().to[static_cast<std::size_t>(pe)].small != dev::route::direct; }
 
+// The heap needs no question to the runtime.
+void order::reached_by_kernels(const void* p, const char* what) const {
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(launch_.ctx.arena);
+  if (p == nullptr || at < launch_.ctx.arena_bytes || gpu::kernels_reach(p)) return;
+  fail(XIO_ERR_NOT_REGISTERED,
+       "{}: {} {} is memory that kernels do not reach; give memory of the GPU's runtime (hipMalloc, hipHostMalloc), of "
+       "xio_malloc or xio_mem_alloc",
+       function_, what, p);
+}
+
 void order::local(const void* p, std::size_t bytes, const char* what, int pe) const {
   if (bytes == 0) return;
   if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give the address of {} bytes", function_, what, bytes);
-  if (!by_engine(pe) || world_.local_memory().knows(p, bytes)) return;
+  if (!by_engine(pe)) return reached_by_kernels(p, what);
+  if (world_.local_memory().knows(p, bytes)) return;
   fail(XIO_ERR_NOT_REGISTERED,
        "{}: {} {} with {} bytes is neither symmetric nor registered, and {} carries it to or from PE {}; register it "
        "with xio_mem_register",
@@ -101,9 +113,13 @@ void order::for_drives(const void* p, std::size_t bytes) const {
 }
 
 void order::local_of_team(const void* p, std::size_t bytes, const char* what) const {
+  if (bytes == 0) return;
+  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give the address of {} bytes", function_, what, bytes);
+  reached_by_kernels(p, what);
   // Smaller messages go as packets, out of memory of the team's.
+  if (bytes <= launch_.team.packet_bytes) return;
   for (const int pe : world_.teams().get(launch_.team).pes)
-    if (pe != world_.members().me() && (bytes > launch_.team.packet_bytes || p == nullptr)) local(p, bytes, what, pe);
+    if (pe != world_.members().me()) local(p, bytes, what, pe);
 }
 
 void order::storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const {

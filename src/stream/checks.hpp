@@ -30,6 +30,8 @@ class order {
   void for_drives(const void* p, std::size_t bytes) const;
   // So many bytes of a storage that is open, from `offset` on.
   void storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const;
+  // Memory that kernels load and store by themselves; null is none.
+  void reached_by_kernels(const void* p, const char* what) const;
   // A word that signals change or waits look at.
   void word(const std::uint64_t* sig) const;
   void is_one_of(int value, int count, const char* what) const;

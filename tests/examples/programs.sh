@@ -49,6 +49,7 @@ all() {
   right "$how" "$n" '^PE [0-9]+: 0 of 1000 words wrong$' gups 1000 3000
   right "$how" "$n" ' 0 values wrong$' moe_alltoall 37 33
   right "$how" "$n" ' 0 values wrong$' two_level_allreduce 40001
+  right "$how" "$n" ' 0 values wrong$' stream_allreduce 5000 20
   right "$how" "$n" ' 0 bytes wrong$' kv_fetch "$data/cache" 70 1536
   if [ -e "$data/cache" ]; then fail 'kv_fetch leaves its file behind'; fi
   if [ "$n" = 2 ]; then right "$how" 2 ' 0 words wrong$' ping_pong 1000 200; fi

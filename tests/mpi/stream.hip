@@ -319,6 +319,14 @@ struct refusal {
   std::function<xio_status_t()> call;
 };
 
+bool on_host() {
+#if defined(XIO_ON_HOST)
+  return true;
+#else
+  return false;
+#endif
+}
+
 void refuse_all(const place& p) {
   xio_world_t* w = p.t.world();
   xio_ctx_t other = p.t.ctx;
@@ -387,13 +395,13 @@ void refuse_all(const place& p) {
     rig::expect_status(r.call(), r.status, r.part);
     rig::expect(std::strstr(xio_last_error(), r.part) != nullptr, "'%s' has no '%s'", xio_last_error(), r.part);
   }
-#if defined(XIO_ON_HOST)
   // HIP and CUDA follow such a pointer.
-  rig::expect_status(xio_quiet_on_stream(w, c, ended, nullptr), XIO_ERR_IO, "a stream that was destroyed");
-#endif
-  if (p.t.route != "direct")
+  if (on_host())
+    rig::expect_status(xio_quiet_on_stream(w, c, ended, nullptr), XIO_ERR_IO, "a stream that was destroyed");
+  // On the host platform kernels reach all memory.
+  if (p.t.route != "direct" || !on_host())
     rig::expect_status(xio_put_on_stream(w, c, p.dst, own, 8, p.next(), s, nullptr), XIO_ERR_NOT_REGISTERED,
-                       "a source that no engine reaches");
+                       "a source that neither kernels nor engines reach");
   p.sync();
 }
 
@@ -444,6 +452,60 @@ void fail_all(place& p) {
   rig::expect_status(info.status, XIO_OK, "xio_ctx_error after xio_ctx_clear");
   p.t.barrier();
   expect_moved(p, k_rows[0], 1001);
+}
+
+// --- Threads -----------------------------------------------------------------------------------------
+
+// Each thread has a stream and a part of dst, and one of them makes and ends contexts meanwhile.
+void give_by_threads(const place& p) {
+  constexpr size_t k_threads = 4, k_puts = 40, k_bytes = 200;
+  rig::team::write(p.dst, bytes_t(p.room(), rig::k_poison));
+  p.t.barrier();
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(k_threads);
+  for (size_t k = 0; k < k_threads; ++k)
+    threads.emplace_back([&, k] {
+      hipStream_t own;
+      MUST(hipStreamCreateWithFlags(&own, hipStreamNonBlocking));
+      for (size_t i = 0; i < k_puts; ++i) {
+        const size_t at = (k * k_puts + i) * k_bytes;
+        wrong[k] += xio_put_on_stream(p.t.world(), p.t.ctx, p.dst + at, p.src + at, k_bytes, p.next(), own, nullptr);
+        wrong[k] += xio_put_on_stream(p.t.world(), p.t.ctx, nullptr, p.src, 8, 0, own, nullptr) != XIO_ERR_ARG;
+      }
+      wrong[k] += xio_quiet_on_stream(p.t.world(), p.t.ctx, own, nullptr);
+      MUST(hipStreamSynchronize(own));
+      MUST(hipStreamDestroy(own));
+    });
+  for (int i = 0; i < 3; ++i) {
+    xio_ctx_t other;
+    MUST(xio_ctx_create(p.t.world(), nullptr, &other));
+    MUST(xio_ctx_destroy(p.t.world(), other));
+  }
+  for (std::thread& one : threads) one.join();
+  for (const int w : wrong) rig::expect(w == 0, "a thread's puts: %d", w);
+  p.t.barrier();
+  bytes_t wanted = place::block(p.last(), 0, k_threads * k_puts * k_bytes);
+  wanted.resize(p.room(), rig::k_poison);
+  rig::expect_same(rig::team::read(p.dst, p.room()), wanted, "puts of four threads");
+}
+
+// --- Words that kernels get --------------------------------------------------------------------------
+
+__global__ void barrier_by_words(const xio_ctx_t* ctx, const xio_team_t* team, int* status) {
+  const xio_ctx_t c = *ctx;
+  const xio_team_t t = *team;
+  *status = xio_team_my_pe(t) == xio_my_pe(c) ? xio_team_barrier(c, t) : XIO_ERR_INTERNAL;
+}
+
+void pass_words(const place& p) {
+  const xio_ctx_t* ctx = nullptr;
+  const xio_team_t* team = nullptr;
+  MUST(xio_ctx_device(p.t.world(), p.t.ctx, &ctx));
+  MUST(xio_team_device(p.t.world(), p.team, &team));
+  const rig::device_array<int> status(1);
+  RUN(barrier_by_words, 1, 1, ctx, team, status.data());
+  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "a ctx and a team as words");
+  rig::expect_status(xio_team_device(p.t.world(), xio_team_t{}, &team), XIO_ERR_STATE, "the empty team as a word");
 }
 
 // --- Graphs ------------------------------------------------------------------------------------------
@@ -585,6 +647,8 @@ int main(int argc, char** argv) {
   move_all(p);
   reduce_all(p);
   store_and_read(p);
+  give_by_threads(p);
+  pass_words(p);
   refuse_all(p);
   fail_all(p);
   replay(p, rig::is_short() ? 20 : t.route == "direct" ? 1000 : 200, -1);

@@ -47,6 +47,7 @@ std::size_t page_size() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
 std::uint32_t most_packet_bytes() { return 64; }
 bool host_reads_device_memory() { return true; }
 bool in_device_memory(const void*) { return false; }
+bool kernels_reach(const void*) { return true; }
 std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 std::string identity() { return ""; }
