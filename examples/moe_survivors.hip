@@ -72,9 +72,10 @@ __device__ uint64_t count_from(const layer& l, const uint64_t* word) {
   if (*l.status != XIO_OK) return k_none;
   uint64_t seen = 0;
   const xio_status_t s = xio_signal_wait_until(l.ctx, word, XIO_CMP_GE, round_of(l), &seen);
-  keep(l.status, s);
   const uint64_t count = seen - round_of(l);
-  return s == XIO_OK && count <= k_tokens ? count : k_none;
+  if (s == XIO_OK && count <= k_tokens) return count;
+  keep(l.status, s == XIO_OK ? XIO_ERR_PEER : s);  // or a PE that is in another round
+  return k_none;
 }
 
 // Workgroup p works on what PE p sent, and sends it back as one message.
@@ -186,7 +187,7 @@ void go_on(session& s, layer& l) {
     if (shared == XIO_OK)
       for (int pe = 0; pe < s.n; ++pe)
         if (l.lives[pe] != 0) l.step = std::min(l.step, steps[static_cast<size_t>(pe)]);
-    std::printf("PE %d: %d of %d PEs go on, from step %llu; read expert%s\n", s.me, report.n_living, s.n,
+    std::printf("PE %d: %d of %d PEs go on, from step %llu; experts read:%s\n", s.me, report.n_living, s.n,
                 static_cast<unsigned long long>(l.step), read.empty() ? " none" : read.c_str());
     if (shared == XIO_OK) return;
     if (!may_be_a_death(shared)) check(shared, "share_steps");

@@ -71,7 +71,7 @@ outlive() {
   out=$(launch any 3 --survive "$builddir/examples/moe_survivors" "$data/weights" 3 2 "$dead" 2>&1)
   status=$?
   runs=$((runs + 1))
-  if [ $status = 0 ] && [ "$(grep -cE '^PE [0-9]: 2 of 3 PEs go on, from step 2; read expert( [0-9]+)+$' <<<"$out")" = 2 ] &&
+  if [ $status = 0 ] && [ "$(grep -cE '^PE [0-9]: 2 of 3 PEs go on, from step 2; experts read:( [0-9]+)+$' <<<"$out")" = 2 ] &&
     [ "$(grep -c ': 192 of 192 tokens right$' <<<"$out")" = 2 ]; then
     echo "ok   ${XIO_ROUTE:+XIO_ROUTE=$XIO_ROUTE }moe_survivors without PE $dead"
     return
