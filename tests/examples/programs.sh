@@ -3,7 +3,7 @@
 # The examples check their own data; here they are started as their first lines say, and every PE's output is read.
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${start:?}"
+: "${builddir:?}" "${start:?}" "${gpu:?}"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
 data=$builddir/tests/examples/data
 rm -rf "$data"
@@ -48,6 +48,7 @@ all() {
   right "$how" "$n" ' 0 cells differ from the serial run$' halo 24 11
   right "$how" "$n" '^PE [0-9]+: 0 of 1000 words wrong$' gups 1000 3000
   right "$how" "$n" ' 0 values wrong$' moe_alltoall 37 33
+  right "$how" "$n" ' 192 of 192 tokens right$' moe_survivors "$data/weights" 3
   right "$how" "$n" ' 0 values wrong$' two_level_allreduce 40001
   right "$how" "$n" ' 0 values wrong$' stream_allreduce 5000 20
   right "$how" "$n" ' 0 bytes wrong$' kv_fetch "$data/cache" 70 1536
@@ -64,6 +65,26 @@ for XIO_ROUTE in rdma sdma; do
   all any 2
 done
 unset XIO_ROUTE
+
+# A PE kills itself in step 2, PE 0 too: the others say which experts' weights they have read, and have their tokens right.
+outlive() {
+  local dead=$1 out status
+  out=$(launch any 3 --survive "$builddir/examples/moe_survivors" "$data/weights" 3 2 "$dead" 2>&1)
+  status=$?
+  runs=$((runs + 1))
+  if [ $status = 0 ] && [ "$(grep -cE '^PE [0-9]: 2 of 3 PEs go on, from step 2; experts read:( [0-9]+)+$' <<<"$out")" = 2 ] &&
+    [ "$(grep -c ': 192 of 192 tokens right$' <<<"$out")" = 2 ]; then
+    echo "ok   ${XIO_ROUTE:+XIO_ROUTE=$XIO_ROUTE }moe_survivors without PE $dead"
+    return
+  fi
+  fail "${XIO_ROUTE:+XIO_ROUTE=$XIO_ROUTE }moe_survivors without PE $dead: status $status"
+  tail -n 20 <<<"$out" | sed 's/^/  /'
+}
+# Not where PEs that share a GPU wait for its time slices.
+if [ "$gpu" = host ] && has HAVE_SODIUM; then
+  outlive 2
+  XIO_ROUTE=rdma outlive 0
+fi
 
 # relay: with sizes that are no multiple of a block, and none at all. PE 0 says how long it took.
 for bytes in 0 1 300001; do
@@ -108,6 +129,8 @@ wrong "UPDATES is ''" gups 8 ''
 wrong "HIDDEN is '0'" moe_alltoall 8 0
 wrong 'WIDTH is 3, but must divide the 1 PEs' two_level_allreduce 8 3
 wrong 'FILE is missing' kv_fetch
+wrong "KILL_AT is '4'" moe_survivors "$data/weights" 3 4
+wrong 'PE 0 cannot be killed' moe_survivors "$data/weights" 3 3
 wrong "PAGES is '0x10'" kv_fetch "$data/cache" 0x10
 wrong 'multiple of 512' kv_fetch "$data/cache" 4 1000
 wrong '--in and --out are needed' relay/relay
@@ -122,7 +145,8 @@ wrong "DESTINATION is 'there'" sdma_p2p 8 there
 # What is there stays as it was.
 echo 'not a cache' >"$data/cache"
 wrong "'$data/cache' exists" kv_fetch "$data/cache"
-[ "$(cat "$data/cache")" = 'not a cache' ] || fail 'kv_fetch wrote into a file that was there'
+wrong "'$data/cache' exists" moe_survivors "$data/cache"
+[ "$(cat "$data/cache")" = 'not a cache' ] || fail 'kv_fetch or moe_survivors wrote into a file that was there'
 out=$(launch any 3 "$builddir/examples/halo" 16 2>&1)
 if [ $? != 2 ] || ! grep -q '3 PEs cannot share it evenly' <<<"$out"; then fail "halo 16 on 3 PEs: $out"; fi
 

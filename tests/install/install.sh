@@ -42,7 +42,7 @@ $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/in
   $(pkg_config --cflags --libs)
 device_program "$srcdir/tests/install/hello.hip" "$root/hello"
 device_program "$root/readme.hip" "$root/readme"
-examples=(hello_put ping_pong halo gups moe_alltoall two_level_allreduce stream_allreduce kv_fetch relay/relay sdma_allgather sdma_p2p)
+examples=(hello_put ping_pong halo gups moe_alltoall two_level_allreduce stream_allreduce moe_survivors kv_fetch relay/relay sdma_allgather sdma_p2p)
 mkdir "$root/by-pkg-config" "$root/by-pkg-config/relay"
 for example in "${examples[@]}"; do
   device_program "$sources/$example.hip" "$root/by-pkg-config/$example"
