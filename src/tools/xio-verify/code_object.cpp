@@ -104,6 +104,7 @@ int say_which_lanes_are_lost(const std::string& file) {
     if (all.starts_with(k_elf) || all.find(".amdgcn_target") == all.npos) refuse(file, all);
     std::istringstream text(all);
     parts.push_back(look_for_lost_lanes(text));
+    if (parts.back().instructions == 0) refuse(file, all);
   }
   std::size_t instructions = 0, joins = 0, lost = 0;
   for (const machine_code& part : parts) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What xio-verify --code-object says of a file with machine code for AMD GPUs: a code object, a program or a library with
-// such, or text of a compiler (-S).
+// What xio-verify --code-object says of a file with machine code for AMD GPUs: a code object, a program or a library
+// with such, or text of a compiler (-S).
 #pragma once
 #include <string>
 
