@@ -4,7 +4,7 @@
 	.text
 	.amdgcn_target "amdgcn-amd-amdhsa--gfx90a"
 
-; What clang 15 made of mpi/storage: the mask of a join was moved away, and a copy stands between its two halves.
+; From mpi/storage by clang 15: the mask of a join was moved away, and a copy stands between its two halves.
 lost_copy:
 ; %bb.0:
 	s_and_saveexec_b64 s[4:5], vcc
@@ -128,7 +128,7 @@ right_overwritten:
 	v_add_u32_e32 v1, v3, v1
 	s_endpgm
 
-; What an arm writes for its own lanes.
+; An arm writes for its own lanes.
 right_arm:
 ; %bb.0:
 	s_and_saveexec_b64 s[4:5], vcc

@@ -199,7 +199,7 @@ struct effect {
   registers read, written;
 };
 
-// Of several instructions in one (v_dual_..) each. What is written only in part counts as read too.
+// Of several instructions in one (v_dual_..) each. A register that is written in part counts as read too.
 effect effect_of(const instruction& i) {
   effect e;
   if (!writes_lanes(i)) return {vector_registers_in(i.operands), {}};
@@ -286,7 +286,7 @@ bool may_be_read(const std::vector<instruction>& body, std::size_t join, const s
   return false;
 }
 
-void look(const function& f, bool by_address, machine_code& found) {
+void search(const function& f, bool by_address, machine_code& found) {
   for (std::size_t join = 0; join < f.body.size(); ++join) {
     if (!is_join(f.body[join])) continue;
     ++found.joins;
@@ -311,7 +311,7 @@ machine_code look_for_lost_lanes(std::istream& text) {
   const reader all(text);
   for (const function& f : all.functions()) {
     found.instructions += f.body.size();
-    look(f, all.by_address(), found);
+    search(f, all.by_address(), found);
   }
   return found;
 }
