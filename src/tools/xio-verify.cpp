@@ -17,6 +17,7 @@
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-verify/child.hpp"
+#include "tools/xio-verify/code_object.hpp"
 #include "tools/xio-verify/import.hpp"
 #include "tools/xio-verify/report.hpp"
 #include "tools/xio-verify/settings.hpp"
@@ -86,6 +87,7 @@ int run(const settings& s) {
     std::fputs(xio::verify::rows_of_report(xio::verify::read_report(s.import)).c_str(), stdout);
     return 0;
   }
+  if (!s.code_object.empty()) return xio::verify::say_which_lanes_are_lost(s.code_object);
   return s.worker.empty() ? run_all(s) : xio::verify::run_worker(s);
 }
 

@@ -68,6 +68,70 @@ __global__ void inside(const std::uint64_t* keys, const unsigned* numbers, std::
   out[blockDim.x + lane] = in;
 }
 
+// Odd lanes take one arm of a branch and the others the other. Both begin or end with the same words, which a compiler
+// may not do once for all.
+constexpr unsigned k_arms = 7;
+struct sides {
+  std::uint64_t odd;           // the lanes of the first arm
+  unsigned of_odd, of_others;  // a lane in each
+};
+__global__ void arms(const unsigned* numbers, sides s, std::uint64_t* out, std::uint64_t* apart) {
+  const unsigned lane = threadIdx.x, n = numbers[lane];
+  const bool odd = (s.odd >> lane & 1) != 0;
+  std::uint64_t found[k_arms];
+  if (odd) {
+    found[0] = xio::dev::converged_mask();
+    apart[lane] = found[0];
+  } else {
+    found[0] = xio::dev::converged_mask();
+    apart[64 + lane] = found[0] + 1;
+  }
+  if (odd) {
+    apart[lane] = 7;
+    found[1] = xio::dev::converged_mask();
+  } else {
+    apart[64 + lane] = 9;
+    found[1] = xio::dev::converged_mask();
+  }
+  if (odd) {
+    found[2] = xio::dev::uniform_value(n);
+    apart[lane] = found[2];
+  } else {
+    found[2] = xio::dev::uniform_value(n);
+    apart[64 + lane] = found[2] + 1;
+  }
+  if (odd) {
+    apart[lane] = 11;
+    found[3] = xio::dev::uniform_value(n);
+  } else {
+    apart[64 + lane] = 13;
+    found[3] = xio::dev::uniform_value(n * 3);
+  }
+  std::uint64_t group = 0;
+  if (odd) {
+    found[4] = xio::dev::group_mask(n & 3, 0, &group) ? group : 0;
+    apart[lane] = group;
+  } else {
+    found[4] = xio::dev::group_mask(n & 3, 0, &group) ? group : 0;
+    apart[64 + lane] = group + 1;
+  }
+  if (odd) {
+    apart[lane] = 15;
+    found[5] = xio::dev::same_key_mask(n & 3);
+  } else {
+    apart[64 + lane] = 17;
+    found[5] = xio::dev::same_key_mask(n & 7);
+  }
+  if (odd) {
+    apart[lane] = 19;
+    found[6] = xio::dev::value_of_lane(n, s.of_odd);
+  } else {
+    apart[64 + lane] = 21;
+    found[6] = xio::dev::value_of_lane(n * 3, s.of_others);
+  }
+  for (unsigned i = 0; i < k_arms; ++i) out[lane * k_arms + i] = found[i];
+}
+
 unsigned wave = 0;  // its lanes
 int failures = 0;
 
@@ -213,6 +277,43 @@ void check_inside(const char* name, const std::vector<std::uint64_t>& keys, std:
   }
 }
 
+void check_arms(const char* name, std::uint64_t odd) {
+  std::vector<unsigned> numbers(wave);
+  for (unsigned i = 0; i < wave; ++i) numbers[i] = i * 37 % 64 + 5;
+  std::vector<std::uint64_t> got(wave * k_arms);
+  unsigned* given = nullptr;
+  std::uint64_t *out = nullptr, *apart = nullptr;
+  MUST(hipMalloc(&given, wave * sizeof numbers[0]));
+  MUST(hipMalloc(&out, got.size() * sizeof got[0]));
+  MUST(hipMalloc(&apart, 128 * sizeof got[0]));
+  MUST(hipMemcpy(given, numbers.data(), wave * sizeof numbers[0], hipMemcpyHostToDevice));
+  const std::uint64_t others = ~odd & ~std::uint64_t{0} >> (64 - wave);
+  const sides s{odd, lowest(odd), lowest(others)};
+  hipLaunchKernelGGL(arms, dim3(1), dim3(wave), 0, nullptr, given, s, out, apart);
+  MUST(hipMemcpy(got.data(), out, got.size() * sizeof got[0], hipMemcpyDeviceToHost));
+  MUST(hipFree(given));
+  MUST(hipFree(out));
+  MUST(hipFree(apart));
+  for (unsigned i = 0; i < wave; ++i) {
+    const bool is_odd = (odd >> i & 1) != 0;
+    const std::uint64_t here = is_odd ? odd : others;
+    const unsigned first = numbers[lowest(here)], of_arm = is_odd ? first : first * 3;
+    const auto alike = [&](unsigned bits) {
+      std::uint64_t mask = 0;
+      for (unsigned k = 0; k < wave; ++k)
+        if ((here >> k & 1) != 0 && ((numbers[k] ^ first) & bits) == 0) mask |= std::uint64_t{1} << k;
+      return mask;
+    };
+    const bool in_group = ((numbers[i] ^ first) & 3) == 0;
+    const std::uint64_t wanted[k_arms] = {here,  here, first, of_arm, in_group ? alike(3) : 0, alike(is_odd ? 3 : 7),
+                                          of_arm};
+    for (unsigned k = 0; k < k_arms; ++k)
+      if (got[i * k_arms + k] != wanted[k] && ++failures <= 20)
+        std::printf("%s, lane %u, branch %u: found %llx, must be %llx\n", name, i, k,
+                    static_cast<unsigned long long>(got[i * k_arms + k]), static_cast<unsigned long long>(wanted[k]));
+  }
+}
+
 // Keys of 64 bits, of which sometimes only the upper half differs.
 std::vector<std::uint64_t> keys_of(unsigned kinds, unsigned rounds, unsigned shift) {
   std::vector<std::uint64_t> keys(rounds * wave);
@@ -253,6 +354,8 @@ int main() {
   check_inside("one key, then odd lanes", keys_of(1, 1, 0), lanes_of(0xaaaaaaaaaaaaaaaa));
   check_inside("three keys, then few lanes", keys_of(3, 1, 6), lanes_of(0x8421f00f0ff0a5a0));
   check_inside("keys that differ above 32 bits, then the last lanes", keys_of(3, 1, 33), lanes_of(0xfff0000000000000));
+  check_arms("arms of odd and even lanes", lanes_of(0xaaaaaaaaaaaaaaaa));
+  check_arms("arms of few lanes and many", lanes_of(0x8421f00f0ff0a5a0));
   std::printf("lanes: waves of %u, %d failures\n", wave, failures);
   return failures == 0 ? 0 : 1;
 }

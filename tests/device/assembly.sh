@@ -27,6 +27,12 @@ wide() {
   return 1
 }
 
+# lanes_kept LISTING: no compiler is known that never loses lanes (docs/decisions/0182-lost-lanes.md).
+lanes_kept() {
+  if [ ! -x "$builddir/xio-verify" ]; then return; fi
+  "$builddir/xio-verify" --code-object "$1"
+}
+
 # read_target TARGET: compiles both sources for it, and reads what comes of them. That a kernel's callees need more
 # registers than its bounds leave is no error.
 read_target() {
@@ -34,6 +40,7 @@ read_target() {
   for source in gates orders; do
     out=$(listing $source "$1")
     "${compiler[@]}" -Wall -Wextra -Werror -Wno-pass-failed --offload-arch="$1" -S -o "$out" "$here/$source.hip" || return 1
+    lanes_kept "$out" || return 1
   done
   for entry in gate_entry gate_entry_mlx5 gate_entry_sdma gate_entry_nvme; do
     wide $entry 4 "$(listing gates "$1")" || return 1

@@ -15,11 +15,18 @@ mode=${1-}
 tried=0
 mkdir -p "$out"
 
+# As in assembly.sh, of what was compiled last; the table comes by standard output.
+lanes_kept() {
+  if [ ! -x "$builddir/xio-verify" ]; then return; fi
+  "$builddir/xio-verify" --code-object "$out/cost.s" >&2
+}
+
 # listing NAME FLAG...: what the kernels of cost.hip cost when compiled so; NAME stands before each op.
 listing() {
   local name=$1
   shift
   "${compiler[@]}" "$@" --cuda-device-only --offload-arch="$target" -S -o "$out/cost.s" "$here/cost.hip"
+  lanes_kept
   awk -f "$here/cost.awk" "$out/cost.s" | c++filt -p |
     sed -E '/^function/{s/xio::dev:://g; s/^function [a-z_]+ ([a-z_:]+<)/function \1/}' |
     sed -E "s/^(op|function) /\1 $name/"
@@ -31,6 +38,7 @@ examples() {
   shift 2
   "${compiler[@]}" "$@" "${host_calls[@]}" --cuda-device-only --offload-arch="$target" -S -o "$out/cost.s" \
     "$here/cost_examples.hip"
+  lanes_kept
   awk -v kernels="$kernels" -f "$here/cost.awk" "$out/cost.s" | sed "s/^op /op $prefix/"
 }
 

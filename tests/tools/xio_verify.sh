@@ -60,6 +60,37 @@ status 0 "$verify" --list
 says '^orders +.* 180 s'
 is 'all deadlines together' "$(($(awk '{print $(NF - 1)}' <<<"$out" | paste -sd+) <= 1200))" 1
 
+# --- Lanes that a compiler lost, by the text and by what is assembled of it ---
+lost_functions() { sed -nE 's/^[^ ]+: ([a-z]+_[a-z]+), .* stands before .*/\1/p' <<<"$out" | sort; }
+lanes=$srcdir/tests/device/lost_lanes.asm
+are_lost=$(sed -n 's/^\(lost_.*\):$/\1/p' "$lanes" | sort)
+status 1 "$verify" --code-object "$lanes"
+is 'lost lanes in text' "$(lost_functions)" "$are_lost"
+for clang in clang-22 clang-19 clang-17 clang-15 clang; do
+  "$clang" -target amdgcn-amd-amdhsa -mcpu=gfx90a -x assembler -c -o lanes.o "$lanes" 2>/dev/null && break
+done
+rocm=/opt/rocm/llvm/bin/llvm-objdump
+if [ -e lanes.o ] && { [ -e $rocm ] || compgen -c llvm-objdump >/dev/null; }; then
+  (printf 'a program'; cat lanes.o lanes.o; echo) >program
+  status 1 "$verify" --code-object program
+  is 'lost lanes in a program' "$(lost_functions | uniq)" "$are_lost"
+  says ' 224 instructions; .* 28 places, .* 12$'
+  if [ ! -e $rocm ]; then
+    status 2 env PATH=/nowhere "$verify" --code-object lanes.o
+    says 'no llvm-objdump'
+  fi
+fi
+printf '\177ELF .amdgcn_target' >named
+echo text >plain
+for bad in . nowhere /dev/null named plain; do status 2 "$verify" --code-object "$bad"; done
+says 'has no machine code for AMD GPUs'
+echo CCOB >compressed
+status 2 "$verify" --code-object compressed
+says 'no-offload-compress'
+status 2 "$verify" --code-object x --quick
+says '--code-object reads a file'
+rm -f lanes.o program compressed named plain
+
 # --- Where nothing can be written ---
 touch file there.json other.txt
 status 2 "$verify" --out nowhere/r.json

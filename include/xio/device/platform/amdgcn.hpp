@@ -40,23 +40,47 @@ XIO_DEVICE auto in_scope(T* p) {
   }
 }
 
-// The lanes that are here. LLVM before 17 takes the number that __ballot(1) gave in front of a branch for the number of
-// the lanes in the branch too: the lane that leads them is then one that did not come along. It leaves volatile
-// assembly where it stands.
+// --- Which lanes are here ----------------------------------------------------------------------------
+// For LLVM before 19 what depends on EXEC is a value like any other: what both arms of a branch begin or end with is
+// done once, for the lanes of both, and what was found in front of a branch is taken for what would be found in it. The
+// lane that leads is then one that did not come along. It merges no calls of functions that are declared so, and
+// leaves volatile assembly in a branch as long as nothing like it begins or ends the other arm.
+
+#if __clang_major__ < 19
+#define XIO_NEVER_MERGED __device__ __attribute__((nomerge))
+XIO_NEVER_MERGED int read_first(int value) __asm("llvm.amdgcn.readfirstlane");
+XIO_NEVER_MERGED int read_lane(int value, int lane) __asm("llvm.amdgcn.readlane");
+XIO_NEVER_MERGED u64 vote_of_64(bool mine) __asm("llvm.amdgcn.ballot.i64");
+XIO_NEVER_MERGED u32 vote_of_32(bool mine) __asm("llvm.amdgcn.ballot.i32");
+XIO_NEVER_MERGED void stand() __asm("llvm.amdgcn.wave.barrier");  // no instruction
+XIO_DEVICE u64 vote(bool mine) {
+  if (static_cast<u32>(warpSize) == 64) return vote_of_64(mine);
+  return vote_of_32(mine);
+}
+#else
+XIO_DEVICE int read_first(int value) { return __builtin_amdgcn_readfirstlane(value); }
+XIO_DEVICE int read_lane(int value, int lane) { return __builtin_amdgcn_readlane(value, lane); }
+XIO_DEVICE void stand() {}
+XIO_DEVICE u64 vote(bool mine) { return static_cast<u64>(__ballot(mine)); }
+#endif
+
 XIO_CONVERGENT u64 lanes_here() {
+  u64 mask = 0;
+  stand();
   if (static_cast<u32>(warpSize) == 64) {
-    u64 mask;
     asm volatile("s_mov_b64 %0, exec" : "=s"(mask));
-    return mask;
+  } else {
+    u32 narrow;
+    asm volatile("s_mov_b32 %0, exec_lo" : "=s"(narrow));
+    mask = narrow;
   }
-  u32 mask;
-  asm volatile("s_mov_b32 %0, exec_lo" : "=s"(mask));
+  stand();
   return mask;
 }
 
 // The value of the first lane that is here, which the compiler then knows to be the same for all. Inside of a branch
 // that only lanes with this value have taken: outside of it LLVM would put each lane's own back.
-XIO_DEVICE u32 first_lane(u32 v) { return static_cast<u32>(__builtin_amdgcn_readfirstlane(static_cast<int>(v))); }
+XIO_DEVICE u32 first_lane(u32 v) { return static_cast<u32>(read_first(static_cast<int>(v))); }
 XIO_DEVICE u64 first_lane(u64 v) {
   return (u64{first_lane(static_cast<u32>(v >> 32))} << 32) | first_lane(static_cast<u32>(v));
 }

@@ -127,7 +127,7 @@ XIO_DEVICE const T& again(const T& at) {
 template <class T>
 XIO_DEVICE bool is_first_lanes(const T& at) {
   // Neither of the two is a value that is used elsewhere: LLVM would put the lane's own in the place of the other, or
-  // the first of the lanes that were in front of a branch in the place of the first in it (amdgcn.hpp, lanes_here).
+  // the first of the lanes that were in front of a branch in the place of the first in it (amdgcn.hpp).
   u64 own = reinterpret_cast<u64>(&at);
   asm volatile("" : "+v"(own));
   u64 first = amdgcn::first_lane(own);
@@ -207,8 +207,8 @@ XIO_DEVICE u64 wave_mask() { return amdgcn::lanes_here(); }
 constexpr bool k_keys_take_turns = true;
 XIO_DEVICE u64 value_of_lane(u64 value, u32 from) {
   const int lane = static_cast<int>(from);
-  const u32 low = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value), lane));
-  const u32 high = static_cast<u32>(__builtin_amdgcn_readlane(static_cast<int>(value >> 32), lane));
+  const u32 low = static_cast<u32>(amdgcn::read_lane(static_cast<int>(value), lane));
+  const u32 high = static_cast<u32>(amdgcn::read_lane(static_cast<int>(value >> 32), lane));
   return (u64{high} << 32) | low;
 }
 // The compiler knows then that all lanes have the same.
@@ -218,7 +218,7 @@ XIO_DEVICE u32 lanes_before(u64 mask) {
 }
 XIO_CONVERGENT u64 same_key_mask(u64 key) {
   asm volatile("" : "+v"(key));  // as in is_first_lanes
-  return static_cast<u64>(__ballot(key == amdgcn::first_lane(key)));
+  return amdgcn::vote(key == amdgcn::first_lane(key));
 }
 XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   // As in is_first_lanes.
@@ -227,7 +227,7 @@ XIO_CONVERGENT bool group_mask(u64 key, u32 kind, u64* mask) {
   u32 kinds = amdgcn::first_lane(kind);
   asm("" : "+s"(keys), "+s"(kinds));
   const bool mine = static_cast<int>(key == keys) & static_cast<int>(kind == kinds);
-  *mask = static_cast<u64>(__ballot(mine));
+  *mask = amdgcn::vote(mine);
   return mine;
 }
 

@@ -34,8 +34,8 @@
 
 #if defined(XIO_ON_HIP)
 #include <hip/hip_runtime.h>
-// clang 15's greedy register allocator makes wrong code of large kernels whose registers do not fit
-// (docs/decisions/0131-leaves.md). Newer compilers than HIP 5's are taken to be right.
+// LLVM's register allocator may lose lanes in large kernels whose registers do not fit, clang 15's in one of XIO's tests
+// (docs/decisions/0182-lost-lanes.md). Of newer compilers none is known to be free of it: tests look at what they make.
 #if __clang_major__ < 18
 #define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
 #else
