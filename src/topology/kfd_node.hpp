@@ -43,7 +43,7 @@ std::optional<kfd_node> find_named_kfd_node(const std::string& root, const std::
 // The runtimes count only those nodes that this process may use, from 0 (libhsakmt topology.c).
 std::optional<kfd_node> find_runtime_kfd_node(const std::string& root, std::uint32_t number);
 
-// A GPU as whoever makes queues on its copy engines needs it; names as in sysfs.
+// A GPU and its copy engines, as the makers of queues need them; names as in sysfs.
 struct kfd_gpu_node {
   std::uint32_t number = 0;  // of the kernel's
   std::string identity;

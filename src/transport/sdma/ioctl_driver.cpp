@@ -131,7 +131,8 @@ class object {
 
 class ioctl_driver final : public kfd_driver {
  public:
-  explicit ioctl_driver(std::unique_ptr<kfd_kernel> kernel) : kernel_(std::move(kernel)) {
+  ioctl_driver(std::unique_ptr<kfd_kernel> kernel, std::string root)
+      : kernel_(std::move(kernel)), root_(std::move(root)) {
     if (const int err = kernel_->control(kfd::k_get_version, &version_); err != 0)
       fail(XIO_ERR_UNSUPPORTED, "/dev/kfd does not say its version: {}", errno_text(err));
     if (version_.major != 1 || version_.minor < kfd::k_minor_dmabuf)
@@ -145,7 +146,7 @@ class ioctl_driver final : public kfd_driver {
   const char* name() const override { return "the kernel's own calls"; }
 
   std::vector<kfd_gpu> gpus() override {
-    nodes_ = topology::kfd_gpu_nodes("");
+    nodes_ = topology::kfd_gpu_nodes(root_);
     std::vector<kfd_gpu> out;
     for (const topology::kfd_gpu_node& n : nodes_) {
       kfd_gpu g{n.number, n.identity, {n.engines, n.xgmi_engines, n.queues_per_engine, has_engine_numbers()}, {}};
@@ -240,6 +241,7 @@ class ioctl_driver final : public kfd_driver {
   }
 
   const std::unique_ptr<kfd_kernel> kernel_;
+  const std::string root_;
   kfd::version version_{};
   std::vector<topology::kfd_gpu_node> nodes_;
   std::mutex lock_;
@@ -250,8 +252,8 @@ class ioctl_driver final : public kfd_driver {
 
 }  // namespace
 
-std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel) {
-  return std::make_unique<ioctl_driver>(std::move(kernel));
+std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel, const std::string& root) {
+  return std::make_unique<ioctl_driver>(std::move(kernel), root);
 }
 
 }  // namespace xio::sdma

@@ -44,8 +44,8 @@ class kfd_driver {
 };
 
 class kfd_kernel;
-// Each throws XIO_ERR_UNSUPPORTED with what is missing and its cure.
-std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel);
+// Each throws XIO_ERR_UNSUPPORTED with what is missing and its cure. root: see topology/kfd_node.hpp.
+std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel, const std::string& root = "");
 std::unique_ptr<kfd_driver> open_hsakmt();
 // The first of them that can, or the one that XIO_SDMA_QUEUES_BY names.
 std::unique_ptr<kfd_driver> open_kfd(option::sdma_queues_by asked);

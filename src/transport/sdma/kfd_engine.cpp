@@ -78,7 +78,7 @@ ring_and_queue make_ringable(const device& d, const engine_choice& choice, std::
     if (n == 0) throw;
     fail(XIO_ERR_NO_MEMORY,
          "kernels cannot ring the {} queues that a copy engine of GPU {} still has: on this kernel the doorbells of "
-         "odd engines are lost (mended in Linux 6.12.113, 7.2.11 and 7.3); name even ones in XIO_SDMA_ENGINES ({})",
+         "odd engines are lost (cured in Linux 6.12.113, 7.2.11 and 7.3); name even ones in XIO_SDMA_ENGINES ({})",
          n, d.gpu.identity, e.what());
   }
 }
