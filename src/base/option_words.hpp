@@ -40,6 +40,9 @@ constexpr auto words(log_level) { return std::to_array<word>({"error", "warn", "
 using route = xio_route_t;
 constexpr auto words(route) { return std::to_array<word>({"auto", "direct", "rdma", "sdma"}); }
 
+enum class sdma_queues_by : std::uint8_t { automatic, kernel, hsakmt };
+constexpr auto words(sdma_queues_by) { return std::to_array<word>({"auto", "kernel", "libhsakmt"}); }
+
 enum class backend : std::uint8_t { automatic, hw, model };
 constexpr auto words(backend) { return std::to_array<word>({"auto", "hw", "model"}); }
 

@@ -50,6 +50,10 @@ std::string node_folder(const std::string& root, std::uint64_t n) {
   return root + k_kfd_topology + "/nodes/" + std::to_string(n);
 }
 
+std::string link_file(const std::string& root, std::uint64_t n, std::uint64_t link) {
+  return node_folder(root, n) + "/io_links/" + std::to_string(link) + "/properties";
+}
+
 struct place {
   unsigned domain = 0, bus = 0, device = 0, function = 0;
 };
@@ -108,7 +112,7 @@ bool is_cpu(const std::string& root, std::uint64_t n) {
 
 bool links_to_cpu_by_xgmi(const std::string& root, std::uint64_t n) {
   for (std::uint64_t link = 0; link < k_nodes_max; ++link) {
-    const properties p = read_properties(node_folder(root, n) + "/io_links/" + std::to_string(link) + "/properties");
+    const properties p = read_properties(link_file(root, n, link));
     if (p.empty()) return false;
     if (get(p, "type") == k_link_xgmi && is_cpu(root, get(p, "node_to"))) return true;
   }
@@ -204,11 +208,33 @@ std::string pci_function_of(const std::string& root, const std::string& name) {
   return p ? existing_function(root, *p) : name;
 }
 
+std::vector<kfd_gpu_node> kfd_gpu_nodes(const std::string& root) {
+  std::vector<kfd_gpu_node> out;
+  const auto all = gpu_nodes(root);
+  for (const found_node& n : all) {
+    if (!may_use(root, n.number, n.is)) continue;
+    kfd_gpu_node gpu;
+    gpu.number = static_cast<std::uint32_t>(n.number);
+    gpu.identity = described(root, n, all).identity;
+    std::ifstream(node_folder(root, n.number) + "/gpu_id") >> gpu.gpu_id;
+    gpu.engines = static_cast<std::uint32_t>(get(n.is, "num_sdma_engines"));
+    gpu.xgmi_engines = static_cast<std::uint32_t>(get(n.is, "num_sdma_xgmi_engines"));
+    gpu.queues_per_engine = static_cast<std::uint32_t>(get(n.is, "num_sdma_queues_per_engine"));
+    for (std::uint64_t link = 0; link < k_nodes_max; ++link) {
+      const properties p = read_properties(link_file(root, n.number, link));
+      if (p.empty()) break;
+      gpu.links.push_back({static_cast<std::uint32_t>(get(p, "node_to")), get(p, "type") == k_link_xgmi,
+                           get(p, "recommended_sdma_engine_id_mask")});
+    }
+    out.push_back(std::move(gpu));
+  }
+  return out;
+}
+
 std::uint64_t recommended_engines(const std::string& root, std::uint32_t node, std::uint32_t link) {
   const auto n = kernel_number(root, node);
   if (!n) return 0;
-  const std::string folder = node_folder(root, *n) + "/io_links/" + std::to_string(link);
-  return get(read_properties(folder + "/properties"), "recommended_sdma_engine_id_mask");
+  return get(read_properties(link_file(root, *n, link)), "recommended_sdma_engine_id_mask");
 }
 
 std::optional<kfd_node> find_kfd_node(const std::string& root, const std::string& identity) {

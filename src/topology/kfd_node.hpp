@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace xio::topology {
 
@@ -41,6 +42,22 @@ std::optional<kfd_node> find_named_kfd_node(const std::string& root, const std::
 
 // The runtimes count only those nodes that this process may use, from 0 (libhsakmt topology.c).
 std::optional<kfd_node> find_runtime_kfd_node(const std::string& root, std::uint32_t number);
+
+// A GPU and its copy engines, as the makers of queues need them; names as in sysfs.
+struct kfd_gpu_node {
+  std::uint32_t number = 0;  // of the kernel's
+  std::string identity;
+  std::uint32_t gpu_id = 0;  // of the compute driver's calls
+  std::uint32_t engines = 0, xgmi_engines = 0, queues_per_engine = 0;
+  struct link {
+    std::uint32_t to_node;
+    bool xgmi;
+    std::uint64_t recommended;  // engines for it, a bit for each; 0: the kernel does not say
+  };
+  std::vector<link> links;
+};
+// Those that this process may use.
+std::vector<kfd_gpu_node> kfd_gpu_nodes(const std::string& root);
 
 // The copy engines that the kernel recommends for link `link` of the runtimes' node `node`, a bit for each; 0: it does
 // not say.

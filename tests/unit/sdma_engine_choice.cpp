@@ -46,6 +46,32 @@ TEST(sdma_engines, what_the_kernel_recommends_for_a_link_comes_first) {
   EXPECT_EQ(c.take({true, std::uint64_t{1} << 40}, 0).kind, queue_kind::xgmi);
 }
 
+TEST(sdma_engines, those_that_were_tried_are_left_out_and_hold_nothing) {
+  engine_chooser c("mi300x", {2, 14, 1, true}, {});
+  const link_facts link{true, 0b1100};
+  for (const std::uint32_t engine : {2u, 3u}) EXPECT_EQ(c.take(link, 0).engine, engine);
+  c.give_back({queue_kind::by_engine, 2});
+  EXPECT_EQ(c.take(link, 0, 0).engine, 2u);
+  EXPECT_EQ(c.take(link, 0, 0).kind, queue_kind::xgmi);
+  EXPECT_EQ(c.take(link, 0, 1).kind, queue_kind::pcie);
+  refusal(XIO_ERR_NO_MEMORY, [&] { c.take(link, 0, 2); });
+}
+
+// By the words of linux amdkfd's allocate_doorbell: engine e's begin at 0x100 + 10 e, its odd queues' a page later, and
+// blocks of four are what a shader's store finds.
+TEST(sdma_engines, doorbells_in_a_block_of_the_engine_before_are_lost) {
+  for (unsigned engine = 0; engine < 16; ++engine)
+    for (unsigned queue = 0; queue < 8; ++queue)
+      for (const unsigned moved : {0u, 2u}) {
+        const unsigned first = 0x100 + 10 * engine + (engine % 2 == 1 ? moved : 0);
+        const unsigned number = first + queue / 2 + 512 * (queue % 2);
+        const unsigned block_begins = (0x100 + 10 * engine + queue / 2) / 4 * 4;
+        const bool lost = moved == 0 && block_begins < 0x100 + 10 * engine;
+        EXPECT_EQ(is_lost_doorbell(0x7f0000001000 + number * 8), lost) << engine << " " << queue << " " << moved;
+      }
+  for (const unsigned of_compute : {0u, 1u, 11u, 255u, 512u, 767u}) EXPECT_FALSE(is_lost_doorbell(of_compute * 8));
+}
+
 TEST(sdma_engines, without_a_recommendation_the_kernel_places_by_kind_of_link) {
   engine_chooser c("mi210", {2, 3, 8, true}, {});
   EXPECT_EQ(c.take({true, 0}, 0).kind, queue_kind::xgmi);

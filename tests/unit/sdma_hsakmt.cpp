@@ -131,7 +131,7 @@ class sdma_hsakmt : public testing::Test {
   }
 
   static std::unique_ptr<engine> open_engine() {
-    return open_kfd_engine(options::defaults(), open_kfd(), {"gfx942", "0000:c1:00.0"});
+    return open_kfd_engine(options::defaults(), open_hsakmt(), {"gfx942", "0000:c1:00.0"});
   }
   static std::unique_ptr<queue> make_queue(engine& e) {
     return e.create_queue({static_cast<std::uint32_t>(gpu::page_size() / 64), 0, -1, 0, false});
@@ -139,7 +139,7 @@ class sdma_hsakmt : public testing::Test {
 };
 
 TEST_F(sdma_hsakmt, what_follows_the_look_at_the_topology_is_not_refused) {
-  auto driver = open_kfd();
+  auto driver = open_hsakmt();
   ASSERT_EQ(driver->gpus().size(), 1u);
   EXPECT_TRUE(g_library.snapshot) << "the library refuses memory and queues without it";
   void* ring = nullptr;
@@ -193,7 +193,7 @@ TEST_F(sdma_hsakmt, a_runtime_that_was_there_before_keeps_its_topology) {
 }
 
 TEST_F(sdma_hsakmt, a_gpu_that_is_not_there_leaves_nothing_open) {
-  EXPECT_THROW(open_kfd_engine(options::defaults(), open_kfd(), {"gfx942", "0000:c2:00.0"}), error);
+  EXPECT_THROW(open_kfd_engine(options::defaults(), open_hsakmt(), {"gfx942", "0000:c2:00.0"}), error);
   EXPECT_EQ(g_library.opened, 0);
   EXPECT_FALSE(g_library.snapshot);
 }

@@ -28,25 +28,43 @@ constexpr u64 k_lds_base = u64{1} << 48, k_scratch_base = u64{2} << 48, k_apertu
 
 int on(const process& p, u32 gpu_id) { return gpu_of_id(p.chosen, gpu_id); }
 
-int do_version(process&, version_args& a) {
-  a = {k_major, k_minor};
+int do_version(process& p, version_args& a) {
+  a = {k_major, static_cast<u32>(p.chosen.kfd_minor)};
   return 0;
 }
 
+// Linux 6.12 and newer (kfd_queue.c): a page with the pointers, mapped as just that, and a ring that is all of a
+// mapping. Looked at here for copy engines alone.
+bool has_queue_buffers(const process& p, const create_queue_args& a, unsigned gpu) {
+  constexpr u64 k_page = 4096;
+  const auto is_whole = [&](u64 at, u64 bytes) {
+    const mapping* m = p.tables[gpu].find(at);
+    return m != nullptr && m->base == at && m->bytes == (bytes + k_page - 1) / k_page * k_page;
+  };
+  return is_whole(a.write_pointer / k_page * k_page, k_page) && is_whole(a.read_pointer / k_page * k_page, k_page) &&
+         is_whole(a.ring_base, a.ring_bytes);
+}
+
 int do_create_queue(process& p, create_queue_args& a) {
-  const int gpu = on(p, a.gpu_id);
-  if (gpu < 0 || a.percentage > 100 || a.priority > 15) return EINVAL;
-  if (a.ring_bytes != 0 && (a.ring_bytes < k_min_ring_bytes || (a.ring_bytes & (a.ring_bytes - 1)) != 0)) return EINVAL;
-  if (a.ring_base == 0 || a.ring_bytes == 0) return EFAULT;
+  const bool by_engine = a.type == sdma_by_engine && p.chosen.kfd_minor >= k_minor_by_engine;
+  if (a.percentage > 100 || a.priority > 15) return EINVAL;
+  if ((a.ring_bytes & (a.ring_bytes - 1)) != 0) return EINVAL;
+  a.ring_bytes = std::max(a.ring_bytes, k_min_ring_bytes);
   if (a.write_pointer == 0 || a.read_pointer == 0 || a.write_pointer % 8 != 0 || a.read_pointer % 8 != 0) return EFAULT;
-  if (a.type != compute_aql && a.type != sdma && a.type != sdma_xgmi) return EINVAL;
+  if (a.type != compute_aql && a.type != sdma && a.type != sdma_xgmi && !by_engine) return k_not_supported;
+  const int gpu = on(p, a.gpu_id);
+  if (gpu < 0 || (by_engine && a.engine >= p.chosen.copy_engines)) return EINVAL;
+  if (!p.has_vm(static_cast<unsigned>(gpu))) return ESRCH;
+  if (a.type != compute_aql && p.chosen.kfd_minor >= k_minor_by_engine &&
+      !has_queue_buffers(p, a, static_cast<unsigned>(gpu)))
+    return EINVAL;
   queue_request r;
   r.ring = a.ring_base;
   r.ring_bytes = a.ring_bytes;
   r.write_pointer = reinterpret_cast<u64*>(a.write_pointer);
   r.read_pointer = reinterpret_cast<u64*>(a.read_pointer);
   r.gpu_id = a.gpu_id;
-  const int failed = p.create_queue(a.type, static_cast<unsigned>(gpu), r, &a.queue_id, &a.doorbell_offset);
+  const int failed = p.create_queue({a.type, a.engine}, static_cast<unsigned>(gpu), r, &a.queue_id, &a.doorbell_offset);
   if (failed == 0 && p.chosen.log >= 1)
     std::fprintf(stderr, "software AMD GPU: queue %u on GPU %d: %s, %u bytes\n", a.queue_id, gpu,
                  a.type == compute_aql ? "AQL" : "copies", a.ring_bytes);
@@ -91,8 +109,10 @@ int do_tiles(process& p, tile_config_args& a) {
 }
 
 int do_acquire_vm(process& p, acquire_vm_args& a) {
-  if (on(p, a.gpu_id) < 0) return EINVAL;
-  return fcntl(static_cast<int>(a.drm_fd), F_GETFD) < 0 ? EINVAL : 0;
+  const int gpu = on(p, a.gpu_id);
+  if (gpu < 0 || fcntl(static_cast<int>(a.drm_fd), F_GETFD) < 0) return EINVAL;
+  p.acquire_vm(static_cast<unsigned>(gpu));
+  return 0;
 }
 
 // Registers of devices are memfds with the name "registers" here.
@@ -110,11 +130,14 @@ int do_allocate(process& p, alloc_memory_args& a) {
   const int gpu = on(p, a.gpu_id);
   if (gpu < 0 || a.bytes == 0) return EINVAL;
   const auto g = static_cast<unsigned>(gpu);
+  if ((a.flags & doorbell) != 0 && a.bytes != k_doorbell_bytes) return EINVAL;
+  if (!p.has_vm(g)) return ENODEV;
   const int doorbells = (a.flags & doorbell) != 0 ? p.doorbells_of(g) : -1;
   const u64 user = (a.flags & userptr) != 0 ? a.mmap_offset : 0;
   // get_user_pages takes no VM_IO (linux mm/gup.c, check_vma_flags).
   if (user != 0 && p.chosen.register_pages == 0 && is_register_page(user)) return EFAULT;
-  if (const int failed = p.memory.allocate({a.va, a.bytes, a.flags, g, user}, doorbells, &a.handle); failed != 0)
+  const u64 seen_by_gpu = (a.flags & doorbell) != 0 ? p.lane_doorbells_of(g) : user;
+  if (const int failed = p.memory.allocate({a.va, a.bytes, a.flags, g, seen_by_gpu}, doorbells, &a.handle); failed != 0)
     return failed;
   if (user == 0) a.mmap_offset = memory_objects::offset_of(a.handle);
   return 0;
@@ -137,8 +160,11 @@ int for_gpus(process& p, map_memory_args& a, Step&& step) {
 int do_map(process& p, map_memory_args& a) {
   return for_gpus(p, a, [&](unsigned gpu) { return p.memory.map(a.handle, gpu); });
 }
+// Memory of a copy engine's queue stays mapped as long as that.
 int do_unmap(process& p, map_memory_args& a) {
-  return for_gpus(p, a, [&](unsigned gpu) { return p.memory.unmap(a.handle, gpu); });
+  return for_gpus(p, a, [&](unsigned gpu) {
+    return p.is_of_queue(p.memory.base(a.handle), gpu) ? EBUSY : p.memory.unmap(a.handle, gpu);
+  });
 }
 
 int do_dmabuf_info(process& p, dmabuf_info_args& a) {
@@ -161,6 +187,7 @@ int do_import(process& p, import_dmabuf_args& a) {
 
 int do_export(process& p, export_dmabuf_args& a) {
   const int file = p.memory.file(a.handle);
+  if (p.chosen.kfd_minor < k_minor_dmabuf) return ENOTTY;
   if (file < 0) return EINVAL;
   const int fd = fcntl(file, (a.flags & O_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
   if (fd < 0) return errno;

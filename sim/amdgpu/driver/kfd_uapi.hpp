@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What libhsakmt and the kernel's compute driver say to each other by ioctl. Layouts and numbers: linux
-// include/uapi/linux/kfd_ioctl.h, up to minor version 17. The two calls for IPC are in AMD's own kernel alone:
+// include/uapi/linux/kfd_ioctl.h, up to minor version 23. The two calls for IPC are in AMD's own kernel alone:
 // libhsakmt include/linux/kfd_ioctl.h. An own copy, as the header of a distribution is older than what a newer ROCr
 // calls.
 #pragma once
@@ -50,22 +50,25 @@ enum call : u32 {
   ipc_export = 0x81,
 };
 constexpr u32 k_ioctl_type = 'K';
-constexpr u32 k_major = 1, k_minor = 11;
+constexpr u32 k_major = 1;  // minor: settings
+constexpr u32 k_minor_dmabuf = 12, k_minor_by_engine = 17;
 
 struct version_args {
   u32 major, minor;
 };
 static_assert(sizeof(version_args) == 8);
 
-enum queue_type : u32 { compute = 0, sdma = 1, compute_aql = 2, sdma_xgmi = 3 };
+enum queue_type : u32 { compute = 0, sdma = 1, compute_aql = 2, sdma_xgmi = 3, sdma_by_engine = 4 };
+constexpr int k_not_supported = 524;  // ENOTSUPP, which no header for programs has
 constexpr u32 k_min_ring_bytes = 1024;
 struct create_queue_args {
   u64 ring_base, write_pointer, read_pointer, doorbell_offset;
   u32 ring_bytes, gpu_id, type, percentage, priority, queue_id;
   u64 eop_address, eop_bytes, save_address;
   u32 save_bytes, control_stack_bytes;
+  u32 engine, metadata_bytes;  // from minor 17 on
 };
-static_assert(sizeof(create_queue_args) == 88);
+static_assert(sizeof(create_queue_args) == 96);
 struct destroy_queue_args {
   u32 queue_id, pad;
 };

@@ -98,7 +98,7 @@ mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
   mapping m;
   m.base = o.of.va;
   m.bytes = o.of.bytes;
-  m.host = (o.of.flags & uapi::userptr) != 0 ? o.of.user : o.of.va;
+  m.host = o.of.user != 0 ? o.of.user : o.of.va;
   m.owner = o.of.gpu;
   m.writable = (o.of.flags & uapi::writable) != 0;
   if ((o.of.flags & uapi::mmio_remap) != 0)
@@ -192,10 +192,16 @@ int memory_objects::free(std::uint64_t handle) {
   const auto found = objects_.find(handle);
   if (found == objects_.end()) return EINVAL;
   object& o = found->second;
-  unmap_all(o);
+  if (o.gpus != 0) return EBUSY;
   if (o.counted) used_[o.of.gpu] -= o.of.bytes;
   objects_.erase(found);
   return 0;
+}
+
+std::uint64_t memory_objects::base(std::uint64_t handle) const {
+  const std::lock_guard hold(lock_);
+  const auto found = objects_.find(handle);
+  return found == objects_.end() ? 0 : found->second.of.va;
 }
 
 int memory_objects::file(std::uint64_t handle) const {

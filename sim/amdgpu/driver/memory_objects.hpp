@@ -21,7 +21,7 @@ class memory_objects {
     std::uint64_t va, bytes;
     std::uint32_t flags;  // kfd_uapi.hpp
     unsigned gpu;
-    std::uint64_t user = 0;  // userptr: where the process has it
+    std::uint64_t user = 0;  // userptr: where the process has it; doorbells: where lanes' stores go, or 0
   };
 
   // `mapped` hears of every range that a GPU gains or loses, while no kernel runs.
@@ -38,6 +38,8 @@ class memory_objects {
   // The process is about to unmap this range: registered memory that has a part there is lost to all GPUs, as it is
   // where the kernel cannot pin its pages again.
   void lose(std::uint64_t at, std::uint64_t bytes);
+  // Where it is for GPUs; 0 if there is none.
+  std::uint64_t base(std::uint64_t handle) const;
   // Its file: borrowed, or -1 if there is none.
   int file(std::uint64_t handle) const;
   // The file of the memory that holds [va, va + bytes), borrowed, and its place there; -1: no one piece does.

@@ -22,9 +22,13 @@ namespace amdgpu {
 
 namespace {
 
-// libhsakmt maps 1024 doorbells of 8 bytes (src/queues.c).
-constexpr std::uint64_t k_doorbell_bytes = 8192;
-constexpr unsigned k_doorbells = 1024;
+constexpr unsigned k_doorbells = k_doorbell_bytes / sizeof(std::uint64_t);
+constexpr unsigned k_engine_queues = 8;
+// Doorbells of copy engines (kfd_device_queue_manager.c, allocate_doorbell; amdgpu_doorbell.h): from the first on each
+// engine has these many; its odd queues have theirs on the second page. Lanes' stores find their way by blocks of four
+// on gfx942, so newer kernels let odd engines begin two later.
+constexpr unsigned k_first_engine_doorbell = 0x100, k_engine_doorbells = 10, k_second_page = 512, k_aligned_by = 2;
+constexpr unsigned k_lost_doorbells = 2;
 
 std::atomic<process*> the_process;
 std::mutex making;
@@ -81,7 +85,20 @@ process::process(const settings& s)
       gpus(chosen, turns, tables, happenings),
       memory(chosen, turns, tables,
              [this](unsigned gpu, const mapping& m, bool mapped) { gpus.mapped(gpu, m, mapped); }),
+      vms_(s.nodes()),
       doorbells_(s.nodes()) {}
+
+void process::acquire_vm(unsigned gpu) {
+  const std::lock_guard hold(lock_);
+  vms_[gpu] = true;
+}
+
+bool process::has_vm(unsigned gpu) const {
+  const std::lock_guard hold(lock_);
+  return vms_[gpu];
+}
+
+bool process::doorbells_may_be_lost() const { return chosen.doorbells == "lost" && chosen.target == "gfx942"; }
 
 int process::make_doorbells(unsigned gpu) {
   doorbell_page& page = doorbells_[gpu];
@@ -96,6 +113,11 @@ int process::make_doorbells(unsigned gpu) {
       failed != 0)
     return failed;
   page.words = static_cast<std::uint64_t*>(words);
+  if (doorbells_may_be_lost()) {
+    void* lanes = ::mmap(nullptr, k_doorbell_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (lanes == MAP_FAILED) return ENOMEM;
+    page.lanes = static_cast<std::uint64_t*>(lanes);
+  }
   return 0;
 }
 
@@ -104,22 +126,77 @@ int process::doorbells_of(unsigned gpu) {
   return make_doorbells(gpu) == 0 ? doorbells_[gpu].file.get() : -1;
 }
 
-int process::create_queue(std::uint32_t type, unsigned gpu, queue_request r, std::uint32_t* id,
+std::uint64_t process::lane_doorbells_of(unsigned gpu) {
+  const std::lock_guard hold(lock_);
+  return reinterpret_cast<std::uint64_t>(doorbells_[gpu].lanes);
+}
+
+bool process::is_of_queue(std::uint64_t base, unsigned gpu) const {
+  const std::lock_guard hold(lock_);
+  return base != 0 && std::any_of(bells_.begin(), bells_.end(), [&](const bell& b) {
+           return b.gpu == gpu && std::find(std::begin(b.buffers), std::end(b.buffers), base) != std::end(b.buffers);
+         });
+}
+
+// The first free queue of the engine, or of the engines for PCIe or for xGMI, which are taken in turn.
+int process::place_of(const queue_kind& kind, unsigned gpu, place& out) const {
+  const auto pcie = static_cast<unsigned>(std::min<std::uint64_t>(chosen.copy_engines, 2));
+  const auto all = static_cast<unsigned>(chosen.copy_engines);
+  const unsigned first = kind.type == uapi::sdma_xgmi ? pcie : kind.type == uapi::sdma ? 0 : kind.engine;
+  const unsigned end = kind.type == uapi::sdma_xgmi ? all : kind.type == uapi::sdma ? pcie : kind.engine + 1;
+  for (unsigned q = 0; q < k_engine_queues; ++q)
+    for (unsigned e = first; e < end; ++e) {
+      const auto is_there = [&](const bell& b) {
+        return b.gpu == gpu && b.engine == static_cast<int>(e) && b.number == static_cast<int>(q);
+      };
+      if (std::any_of(bells_.begin(), bells_.end(), is_there)) continue;
+      out = {e, q};
+      return 0;
+    }
+  return ENOMEM;
+}
+
+unsigned process::doorbell_of(const place& at) const {
+  const bool is_aligned = chosen.doorbells == "aligned" && at.engine % 2 == 1;
+  return k_first_engine_doorbell + k_engine_doorbells * at.engine + at.queue / 2 + k_second_page * (at.queue % 2) +
+         (is_aligned ? k_aligned_by : 0);
+}
+
+int process::create_queue(const queue_kind& kind, unsigned gpu, queue_request r, std::uint32_t* id,
                           std::uint64_t* doorbell_at) {
   const std::lock_guard hold(lock_);
   if (const int failed = make_doorbells(gpu); failed != 0) return failed;
   doorbell_page& page = doorbells_[gpu];
-  const auto unused = std::find(page.used.begin(), page.used.end(), false);
-  if (unused == page.used.end()) return ENOSPC;
+  const bool computes = kind.type == uapi::compute_aql;
+  place at{};
+  if (const int failed = computes ? 0 : place_of(kind, gpu, at); failed != 0) return failed;
+  const auto engines = page.used.begin() + k_first_engine_doorbell;
+  const auto unused = computes ? std::find(page.used.begin(), engines, false) : page.used.begin() + doorbell_of(at);
+  if (computes && unused == engines) return ENOSPC;
   const auto slot = static_cast<unsigned>(unused - page.used.begin());
   r.doorbell = page.words + slot;
   r.gpu = gpu;
   // No packet's number, and no position in a ring.
-  *r.doorbell = type == uapi::compute_aql ? ~std::uint64_t{0} : 0;
-  const int failed = type == uapi::compute_aql ? gpus.add_aql(r, id) : gpus.add_sdma(r, id);
+  *r.doorbell = computes ? ~std::uint64_t{0} : 0;
+  if (page.lanes != nullptr && !computes && (at.engine % 2 == 0 || at.queue / 2 >= k_lost_doorbells)) {
+    r.lanes_doorbell = page.lanes + slot;
+    *r.lanes_doorbell = 0;
+  }
+  const int failed = computes ? gpus.add_aql(r, id) : gpus.add_sdma(r, id);
   if (failed != 0) return failed;
   page.used[slot] = true;
-  bells_.push_back({*id, gpu, slot});
+  bell made{*id, gpu, slot, -1, -1, {}};
+  if (!computes) {
+    made.engine = static_cast<int>(at.engine);
+    made.number = static_cast<int>(at.queue);
+    const auto page_of = [](const std::uint64_t* word) {
+      return reinterpret_cast<std::uint64_t>(word) & ~std::uint64_t{4095};
+    };
+    made.buffers[0] = r.ring;
+    made.buffers[1] = page_of(r.write_pointer);
+    made.buffers[2] = page_of(r.read_pointer);
+  }
+  bells_.push_back(made);
   *doorbell_at = memory_objects::offset_of(page.handle) + slot * sizeof(std::uint64_t);
   return 0;
 }

@@ -20,6 +20,8 @@ struct settings {
   std::uint64_t large_bar = 1;
   std::uint64_t copy_engines = 5;
   std::uint64_t register_pages = 1;
+  std::uint64_t kfd_minor = 17;
+  std::string doorbells = "aligned";
   std::uint64_t threads = 2;
   std::uint64_t slice = 2000;
   std::string memory = "plain";

@@ -23,6 +23,7 @@ struct queue_request {
   std::uint64_t* write_pointer = nullptr;
   std::uint64_t* read_pointer = nullptr;
   std::uint64_t* doorbell = nullptr;
+  std::uint64_t* lanes_doorbell = nullptr;  // where lanes' stores to it go, if that is another place
   unsigned gpu = 0;
   std::uint32_t gpu_id = 0;
 };

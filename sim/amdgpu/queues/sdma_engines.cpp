@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "amdgpu/queues/clock.hpp"
 #include "base/payload.hpp"
@@ -79,6 +80,9 @@ struct sdma_engines::queue {
   unsigned gpu = 0;
   std::uint32_t gpu_id = 0;
   std::uint32_t number = 0;  // of the engine's
+  std::uint64_t* doorbell = nullptr;
+  std::uint64_t* lanes_doorbell = nullptr;  // what comes there is passed on
+  std::uint64_t lanes_rang = 0;
   std::uint32_t report[2] = {0, 0};
   bool reported = false;
 };
@@ -106,6 +110,8 @@ void sdma_engines::add(std::uint32_t id, const queue_request& r) {
   m.rptr = r.read_pointer;
   m.doorbell = r.doorbell;
   m.report = q->report;
+  q->doorbell = r.doorbell;
+  q->lanes_doorbell = r.lanes_doorbell;
   q->number = engines_[r.gpu]->add_queue(m);
   queues_.emplace(id, std::move(q));
 }
@@ -132,6 +138,11 @@ void sdma_engines::mapped(unsigned gpu, const mapping& m, bool is) {
 bool sdma_engines::poll() {
   if (queues_.empty()) return false;
   bool worked = false;
+  for (auto& [id, q] : queues_) {
+    if (q->lanes_doorbell == nullptr) continue;
+    const std::uint64_t rung = __atomic_load_n(q->lanes_doorbell, __ATOMIC_ACQUIRE);
+    if (rung != std::exchange(q->lanes_rang, rung)) __atomic_store_n(q->doorbell, rung, __ATOMIC_RELEASE);
+  }
   for (auto& e : engines_) worked |= e->poll();
   if (worked) look_for_faults();
   return worked;

@@ -48,6 +48,14 @@ std::vector<std::uint32_t> parse_engines(const std::string& text) {
   }
 }
 
+bool is_lost_doorbell(std::uint64_t address_or_byte) {
+  constexpr std::uint64_t k_page_doorbells = 512, k_first = 0x100, k_of_engine = 10;
+  const std::uint64_t in_page = address_or_byte / sizeof(std::uint64_t) % k_page_doorbells;
+  if (in_page < k_first) return false;
+  const std::uint64_t number = in_page - k_first;
+  return number / k_of_engine % 2 == 1 && number % k_of_engine < 2;
+}
+
 engine_chooser::engine_chooser(std::string gpu, const engine_facts& facts, std::vector<std::uint32_t> wanted)
     : gpu_(std::move(gpu)), facts_(facts), wanted_(std::move(wanted)) {
   if (facts_.all() == 0)
@@ -57,8 +65,8 @@ engine_chooser::engine_chooser(std::string gpu, const engine_facts& facts, std::
          facts_.all());
   if (!wanted_.empty() && !facts_.by_engine)
     fail(XIO_ERR_UNSUPPORTED,
-         "XIO_SDMA_ENGINES is set, and this build's libhsakmt cannot ask for one engine; build with libhsakmt 6.1 or "
-         "newer, or leave it unset");
+         "XIO_SDMA_ENGINES is set, and a queue cannot be had on one engine: by the kernel's own calls that takes KFD "
+         "1.17 (Linux 6.12), by libhsakmt 6.1; leave it unset");
   for (const std::uint32_t engine : wanted_)
     if (engine >= facts_.all())
       fail(XIO_ERR_CONFIG, "XIO_SDMA_ENGINES names engine {}, and GPU {} has engines 0 to {}", engine, gpu_,
@@ -78,7 +86,7 @@ std::uint32_t engine_chooser::capacity(const engine_choice& c) const {
   return facts_.queues_per_engine == 0 ? UINT32_MAX : engines * facts_.queues_per_engine;
 }
 
-engine_choice engine_chooser::take(const link_facts& link, std::uint32_t which) {
+engine_choice engine_chooser::take(const link_facts& link, std::uint32_t which, std::uint32_t tried) {
   std::vector<engine_choice> candidates;
   if (!wanted_.empty()) {
     for (std::size_t i = 0; i < wanted_.size(); ++i)
@@ -95,7 +103,7 @@ engine_choice engine_chooser::take(const link_facts& link, std::uint32_t which) 
     if (candidates.empty()) candidates.push_back({queue_kind::xgmi, 0});
   }
   for (const engine_choice& c : candidates)
-    if (used_by(c) < capacity(c)) {
+    if (used_by(c) < capacity(c) && tried-- == 0) {
       ++used_by(c);
       return c;
     }

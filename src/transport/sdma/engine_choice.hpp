@@ -34,6 +34,12 @@ struct engine_choice {
 // "0,2" or "0xc" -> engine numbers in that order; "" -> none. Throws XIO_ERR_CONFIG.
 std::vector<std::uint32_t> parse_engines(const std::string& text);
 
+// Whether a kernel's store to that doorbell rings another one, on gfx942 and gfx950: they look at blocks of 32 bytes,
+// engines have 80 bytes each from number 0x100 on, and so the first two of an odd engine lie in a block of the engine
+// before (linux amdkfd kfd_device_queue_manager.c, allocate_doorbell; 6.12.113, 7.2.11 and 7.3 leave these out). The
+// host's stores arrive.
+bool is_lost_doorbell(std::uint64_t address_or_byte);
+
 // Chooses for one queue after the other, and knows how many each engine has.
 class engine_chooser {
  public:
@@ -41,8 +47,9 @@ class engine_chooser {
   // XIO_ERR_UNSUPPORTED where there is none.
   engine_chooser(std::string gpu, const engine_facts& facts, std::vector<std::uint32_t> wanted);
 
-  // The which-th queue over that link. Throws XIO_ERR_NO_MEMORY when the engines have no free queue.
-  engine_choice take(const link_facts& link, std::uint32_t which);
+  // The which-th queue over that link; tried: how many of the engines with a free queue the caller has found to be of
+  // no use. Throws XIO_ERR_NO_MEMORY when no other has one.
+  engine_choice take(const link_facts& link, std::uint32_t which, std::uint32_t tried = 0);
   void give_back(const engine_choice& c);
 
  private:

@@ -95,6 +95,8 @@ class opened {
 
 class hsakmt_driver final : public kfd_driver {
  public:
+  const char* name() const override { return "libhsakmt"; }
+
   std::vector<kfd_gpu> gpus() override {
     HsaSystemProperties system{};
     check(hsaKmtAcquireSystemProperties(&system), "reading the topology", 0);
@@ -183,7 +185,7 @@ class hsakmt_driver final : public kfd_driver {
 
 }  // namespace
 
-std::unique_ptr<kfd_driver> open_kfd() { return std::make_unique<hsakmt_driver>(); }
+std::unique_ptr<kfd_driver> open_hsakmt() { return std::make_unique<hsakmt_driver>(); }
 
 }  // namespace xio::sdma
 
@@ -193,11 +195,11 @@ std::unique_ptr<kfd_driver> open_kfd() { return std::make_unique<hsakmt_driver>(
 
 namespace xio::sdma {
 
-std::unique_ptr<kfd_driver> open_kfd() {
-  fail(
-      XIO_ERR_UNSUPPORTED,
-      "queues of the GPU's copy engines need libhsakmt, which this build was made without; take it from ROCm up to 6.3 "
-      "(below /opt/rocm, or set ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure again");
+std::unique_ptr<kfd_driver> open_hsakmt() {
+  fail(XIO_ERR_UNSUPPORTED,
+       "this build was made without libhsakmt; take it from ROCm (the archive and headers of hsakmt-roct-dev, or of "
+       "hsa-rocr-dev from 6.3 on, below /opt/rocm or ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure "
+       "again");
 }
 
 }  // namespace xio::sdma

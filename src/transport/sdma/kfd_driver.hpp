@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the kernel's compute driver (KFD) does for copy engine queues: the few calls of libhsakmt that are needed.
-// hsakmt_driver.cpp makes them; tests put something else in their place.
+// What the kernel's compute driver (KFD) does for copy engine queues. ioctl_driver.cpp asks the kernel itself, and
+// hsakmt_driver.cpp libhsakmt; tests put something else in their place.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/option_words.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/engine_choice.hpp"
 
@@ -33,6 +34,7 @@ struct kfd_queue {
 class kfd_driver {
  public:
   virtual ~kfd_driver() = default;
+  virtual const char* name() const = 0;  // of what makes the queues: "libhsakmt"
   virtual std::vector<kfd_gpu> gpus() = 0;
   // Memory for a ring: whole pages, exactly as long as asked, reachable for the host, the GPU's kernels and engines.
   virtual void* allocate_ring(std::uint32_t node, std::size_t bytes, gpu::place where) = 0;
@@ -41,7 +43,11 @@ class kfd_driver {
   virtual void destroy_queue(std::uint64_t id) noexcept = 0;
 };
 
-// Throws XIO_ERR_UNSUPPORTED with what is missing and its cure.
-std::unique_ptr<kfd_driver> open_kfd();
+class kfd_kernel;
+// Each throws XIO_ERR_UNSUPPORTED with what is missing and its cure. root: see topology/kfd_node.hpp.
+std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel, const std::string& root = "");
+std::unique_ptr<kfd_driver> open_hsakmt();
+// The first of them that can, or the one that XIO_SDMA_QUEUES_BY names.
+std::unique_ptr<kfd_driver> open_kfd(option::sdma_queues_by asked);
 
 }  // namespace xio::sdma

@@ -2,6 +2,7 @@
 #include "transport/sdma/kfd_engine.hpp"
 
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,31 +32,79 @@ struct device {
   engine_chooser chooser;
 };
 
+struct ring_and_queue {
+  void* ring = nullptr;
+  kfd_queue queue{};
+};
+
+void unmake(const device& d, const ring_and_queue& made, std::size_t bytes) noexcept {
+  d.driver->destroy_queue(made.queue.id);
+  d.driver->free_ring(made.ring, bytes);
+}
+
+ring_and_queue make(const device& d, const engine_choice& choice, std::size_t bytes) {
+  ring_and_queue made;
+  made.ring = d.driver->allocate_ring(d.gpu.node, bytes, d.style.where.submission);
+  try {
+    made.queue = d.driver->create_queue(d.gpu.node, choice, made.ring, bytes);
+  } catch (...) {
+    d.driver->free_ring(made.ring, bytes);
+    throw;
+  }
+  if (made.queue.doorbell != nullptr && made.queue.wptr != nullptr) return made;
+  unmake(d, made, bytes);
+  fail(XIO_ERR_IO, "the compute driver made copy queue {} without a doorbell; dmesg may say why", made.queue.id);
+}
+
+// A queue that kernels can ring. Those that they cannot are held meanwhile, so that the next one is another.
+ring_and_queue make_ringable(const device& d, const engine_choice& choice, std::size_t bytes) {
+  const bool may_be_lost = d.style.generation == wire::sdma::gen_9_4;
+  std::vector<ring_and_queue> lost;
+  const auto end = [&] {
+    for (const ring_and_queue& one : lost) unmake(d, one, bytes);
+  };
+  try {
+    for (;;) {
+      const ring_and_queue made = make(d, choice, bytes);
+      if (!may_be_lost || !is_lost_doorbell(reinterpret_cast<std::uintptr_t>(made.queue.doorbell))) {
+        end();
+        return made;
+      }
+      lost.push_back(made);
+    }
+  } catch (const error& e) {
+    const std::size_t n = lost.size();
+    end();
+    if (n == 0) throw;
+    fail(XIO_ERR_NO_MEMORY,
+         "kernels cannot ring the {} queues that a copy engine of GPU {} still has: on this kernel the doorbells of "
+         "odd engines are lost (cured in Linux 6.12.113, 7.2.11 and 7.3); name even ones in XIO_SDMA_ENGINES ({})",
+         n, d.gpu.identity, e.what());
+  }
+}
+
 // An engine chosen, a ring and a queue on it; given back in reverse, however far it came.
 class user_queue {
  public:
+  // Others may have taken the queues of an engine, so the next choice is tried where there is one.
   user_queue(std::shared_ptr<device> d, const link_facts& link, std::uint32_t which, std::size_t ring_bytes)
       : device_(std::move(d)), bytes_(ring_bytes) {
-    {
-      const std::lock_guard hold(device_->lock);
-      choice_ = device_->chooser.take(link, which);
-    }
-    try {
-      ring_ = device_->driver->allocate_ring(device_->gpu.node, bytes_, device_->style.where.submission);
-      queue_ = device_->driver->create_queue(device_->gpu.node, choice_, ring_, bytes_);
-      if (queue_.doorbell == nullptr || queue_.wptr == nullptr) {
-        device_->driver->destroy_queue(queue_.id);
-        fail(XIO_ERR_IO, "the compute driver made copy queue {} without a doorbell; dmesg may say why", queue_.id);
+    std::optional<error> first;
+    for (std::uint32_t tried = 0;; ++tried) {
+      choose(link, which, tried, first);
+      try {
+        made_ = make_ringable(*device_, choice_, bytes_);
+        return;
+      } catch (const error& e) {
+        give_back();
+        if (e.status() != XIO_ERR_NO_MEMORY) throw;
+        if (!first) first = e;
       }
-    } catch (...) {
-      give_back();
-      free_ring();
-      throw;
     }
   }
   ~user_queue() {
     stop();
-    free_ring();
+    device_->driver->free_ring(made_.ring, bytes_);
   }
   user_queue(const user_queue&) = delete;
   user_queue& operator=(const user_queue&) = delete;
@@ -64,28 +113,36 @@ class user_queue {
   void stop() noexcept {
     if (stopped_) return;
     stopped_ = true;
-    device_->driver->destroy_queue(queue_.id);
+    device_->driver->destroy_queue(made_.queue.id);
     give_back();
   }
 
-  queue_parts parts() const { return {static_cast<unsigned char*>(ring_), queue_.wptr, queue_.doorbell}; }
-  std::uint32_t id() const { return static_cast<std::uint32_t>(queue_.id); }
+  queue_parts parts() const {
+    return {static_cast<unsigned char*>(made_.ring), made_.queue.wptr, made_.queue.doorbell};
+  }
+  std::uint32_t id() const { return static_cast<std::uint32_t>(made_.queue.id); }
   const queue_style& style() const { return device_->style; }
 
  private:
+  // Where no engine is left, the first refusal says more than that.
+  void choose(const link_facts& link, std::uint32_t which, std::uint32_t tried, const std::optional<error>& first) {
+    const std::lock_guard hold(device_->lock);
+    try {
+      choice_ = device_->chooser.take(link, which, tried);
+    } catch (const error&) {
+      if (first) throw error(*first);
+      throw;
+    }
+  }
   void give_back() noexcept {
     const std::lock_guard hold(device_->lock);
     device_->chooser.give_back(choice_);
-  }
-  void free_ring() noexcept {
-    if (ring_ != nullptr) device_->driver->free_ring(ring_, bytes_);
   }
 
   const std::shared_ptr<device> device_;
   const std::size_t bytes_;
   engine_choice choice_{};
-  void* ring_ = nullptr;
-  kfd_queue queue_{};
+  ring_and_queue made_;
   bool stopped_ = false;
 };
 
@@ -116,7 +173,7 @@ class kfd_engine final : public engine {
              const kfd_place& place, const queue_style& style)
       : gpus_(std::move(gpus)),
         device_(std::make_shared<device>(o, std::move(driver), mine, style)),
-        name_("KFD " + place.arch + " at " + place.identity) {}
+        name_("KFD " + place.arch + " at " + place.identity + ", queues by " + device_->driver->name()) {}
 
   const char* backend() const override { return name_.c_str(); }
 

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
+#include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/model.hpp"
 #include "transport/sdma/sdma.hpp"
 
@@ -13,12 +14,34 @@ namespace {
 
 bool has_engines() { return std::string(gpu::name()) == "hip"; }
 
+}  // namespace
+
+std::unique_ptr<kfd_driver> open_kfd(option::sdma_queues_by asked) {
+  if (asked == option::sdma_queues_by::hsakmt) return open_hsakmt();
+  std::string why;
+  try {
+    return open_by_ioctls(open_kfd_kernel());
+  } catch (const error& e) {
+    if (asked == option::sdma_queues_by::kernel || e.status() != XIO_ERR_UNSUPPORTED) throw;
+    why = e.what();
+  }
+  try {
+    auto made = open_hsakmt();
+    log::info("SDMA: queues by libhsakmt, since {}", why);
+    return made;
+  } catch (const error& e) {
+    fail(e.status(), "{}; and {}", why, e.what());
+  }
+}
+
+namespace {
+
 // Throws why the GPU's own engines cannot be had.
 std::unique_ptr<engine> open_hardware(const sdma_options& o) {
   if (!has_engines())
     fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
          gpu::name());
-  return open_kfd_engine(o, open_kfd(), {gpu::arch(), gpu::identity()});
+  return open_kfd_engine(o, open_kfd(o.sdma_queues_by), {gpu::arch(), gpu::identity()});
 }
 
 std::unique_ptr<engine> open_software(const sdma_options& o, progress::machine& machine, const payload_agent& payload,
