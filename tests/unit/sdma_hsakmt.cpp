@@ -24,7 +24,7 @@ struct library {
   int releases = 0;
   std::map<void*, std::size_t> memory;
   std::map<HSA_QUEUEID, std::uint32_t> queues;  // and their node
-  HSAuint64 words[64] = {};
+  alignas(4096) HSAuint64 words[64] = {};
 };
 
 library g_library;

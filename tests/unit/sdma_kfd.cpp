@@ -38,7 +38,7 @@ struct ledger {
   bool no_doorbell = false;
   gpu::place ring_place = gpu::place::shared;
   std::map<std::uint64_t, dev::ring_view> views;  // of queues whose engine is still at work when they go
-  std::uint64_t words[64] = {};
+  alignas(4096) std::uint64_t words[64] = {};     // numbers below 0x100 are of no engine's
   // Where given: the doorbells that queues get, by their numbers of a process's 1,024.
   struct alignas(4096) doorbell_page {
     std::uint64_t words[1024] = {};
@@ -136,7 +136,7 @@ TEST(sdma_kfd, partitions_of_one_gpu_are_different_devices) {
 
    private:
     std::vector<std::uint32_t>& nodes_;
-    std::uint64_t words_[2] = {};
+    alignas(4096) std::uint64_t words_[2] = {};
   };
   std::vector<std::uint32_t> made;
   auto e = open_kfd_engine(options::defaults(), std::make_unique<partitioned>(made), {"gfx942", "0000:c1:00.0#3"});
