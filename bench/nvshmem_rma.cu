@@ -2,6 +2,7 @@
 // The ops that xio-perf measures, written for NVSHMEM's API: same sizes, scopes and CSV, so that bench/vs_nvshmem can
 // lay one beside the other. The program starts its two PEs itself, one a GPU, and needs no launcher.
 //   nvshmem_rma [-n ITERATIONS] [-w WARMUP] [-r LAUNCHES]
+//   nvshmem_rma -s [-n CALLS]     the calls on a stream of bench/streams instead, in its table
 // A figure is the time of one kernel's loop divided by its iterations, and the median of the launches: as NVSHMEM's own
 // performance tests divide. Data, words and counts are compared after each measurement. Configure builds it where it
 // finds NVSHMEM (--with-nvshmem=DIR, or the Python wheel).
@@ -10,6 +11,7 @@
 #include <nvshmemx.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +31,7 @@ constexpr unsigned k_block = 256;
 
 struct settings {
   unsigned iterations = 300, warm_up = 30, launches = 11;
+  bool streams = false;
 };
 settings g_set;
 int g_me = 0;
@@ -334,6 +337,64 @@ void run_all() {
   bandwidths();
 }
 
+// --- Calls on a stream ---
+
+template <class Call>
+double on_stream(cudaStream_t stream, bool in_graph, Call&& call) {
+  constexpr unsigned k_calls = 50;
+  cudaGraphExec_t made = nullptr;
+  if (in_graph) {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    for (unsigned i = 0; i < k_calls; ++i) call();
+    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
+  }
+  const unsigned turns = g_set.iterations / k_calls;
+  uint64_t begin = 0;
+  const auto host_now = [] {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<uint64_t>(t.tv_sec) * 1000000000 + static_cast<uint64_t>(t.tv_nsec);
+  };
+  for (unsigned turn = 0; turn <= turns; ++turn) {
+    if (turn == 1) {
+      check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+      nvshmem_barrier_all();
+      begin = host_now();
+    }
+    if (in_graph)
+      check(cudaGraphLaunch(made, stream), "cudaGraphLaunch");
+    else
+      for (unsigned i = 0; i < k_calls; ++i) call();
+  }
+  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return static_cast<double>(host_now() - begin) / 1000 / turns / k_calls;
+}
+
+void run_streams() {
+  cudaStream_t stream;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  const auto row = [&](const char* name, size_t bytes, auto&& call) {
+    const double graph = on_stream(stream, true, call), launched = on_stream(stream, false, call);
+    if (g_me == 0) std::printf("| %s | %zu | %.2f | %.2f |\n", name, bytes, graph, launched);
+  };
+  char *dst = g_work.dst, *src = g_work.src;
+  row("barrier_all", 0, [&] { nvshmemx_barrier_all_on_stream(stream); });
+  row("sync_all", 0, [&] { nvshmemx_sync_all_on_stream(stream); });
+  row("quiet", 0, [&] { nvshmemx_quiet_on_stream(stream); });
+  const nvshmem_team_t all = NVSHMEM_TEAM_WORLD;
+  for (const size_t bytes : {size_t{8}, size_t{65536}, size_t{4} << 20}) {
+    row("alltoall", bytes, [&] { nvshmemx_alltoallmem_on_stream(all, dst, src, bytes, stream); });
+    row("fcollect", bytes, [&] { nvshmemx_fcollectmem_on_stream(all, dst, src, bytes, stream); });
+    row("broadcast", bytes, [&] { nvshmemx_broadcastmem_on_stream(all, dst, src, bytes, 0, stream); });
+    row("reduce sum float", bytes, [&] {
+      nvshmemx_float_sum_reduce_on_stream(all, reinterpret_cast<float*>(dst), reinterpret_cast<const float*>(src),
+                                          bytes / sizeof(float), stream);
+    });
+  }
+}
+
 template <class T>
 T* symmetric(size_t bytes) {
   T* p = static_cast<T*>(nvshmem_malloc(bytes));
@@ -372,6 +433,11 @@ int run_pe(int me, int id_from, int id_to) {
   std::vector<uint64_t> data(k_most / 8);
   for (size_t i = 0; i < data.size(); ++i) data[i] = pattern(me, i);
   check(cudaMemcpy(g_work.src, data.data(), k_most, cudaMemcpyHostToDevice), "cudaMemcpy");
+  if (g_set.streams) {
+    run_streams();
+    nvshmem_finalize();
+    return 0;
+  }
   if (me == 0)
     std::puts(
         "test,op,scope,bytes,ctas,threads,iterations,samples,min_us,median_us,p99_us,p999_us,max_us,mean_us,GB_per_s,"
@@ -394,10 +460,11 @@ unsigned number(const char* text, unsigned high) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int c; (c = getopt(argc, argv, "n:w:r:")) != -1;) {
+  for (int c; (c = getopt(argc, argv, "n:w:r:s")) != -1;) {
     if (c == 'n') g_set.iterations = number(optarg, 1000000);
     if (c == 'w') g_set.warm_up = number(optarg, 1000000);
     if (c == 'r') g_set.launches = number(optarg, 10000);
+    if (c == 's') g_set.streams = true;
     if (c == '?') return 2;
   }
   int ends[2];
