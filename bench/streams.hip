@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Calls on a stream: microseconds a call in a replayed graph, in a row of launches, and of the host's own time.
 //
-//   mpirun -np 2 bench/streams [TIMES]       (or xiorun -n 2)
+//   mpirun -np 2 bench/streams [TIMES [MOST]]       (or xiorun -n 2)
 //
 // A graph has 50 calls and is replayed TIMES / 50 times (TIMES is 1000 unless given, a tenth of it from 1 MiB on); a
 // row is TIMES calls by the host, and the host's time that of the first 64 of a row, before the stream is full. Behind
-// each the data of the last call is compared. PE 0 prints the table.
+// each the data of the last call is compared. PE 0 prints the table, of up to MOST bytes (64 MiB).
 #include <xio/hip.h>
 #include <xio/stream.h>
 #include <xio/team.h>
@@ -152,9 +152,8 @@ int main(int argc, char** argv) {
   constexpr size_t k_most = size_t{64} << 20;
   session s;
   if (argc > 1) s.times = std::atoi(argv[1]);
-  if (s.times < 100) give_up("arguments", "streams [TIMES], a number of 100 and more");
-  const char* most = std::getenv("XIO_BENCH_MOST");
-  const size_t largest = most != nullptr ? std::strtoull(most, nullptr, 10) : k_most;
+  if (s.times < 100) give_up("arguments", "streams [TIMES [MOST]], TIMES a number of 100 and more");
+  const size_t largest = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : k_most;
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.heap_bytes = 4 * largest + (size_t{64} << 20);
   CHECK(xio_init(&attr, &s.world));
