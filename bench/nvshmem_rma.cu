@@ -378,6 +378,7 @@ void run_streams() {
   const auto row = [&](const char* name, size_t bytes, auto&& call) {
     const double graph = on_stream(stream, true, call), launched = on_stream(stream, false, call);
     if (g_me == 0) std::printf("| %s | %zu | %.2f | %.2f |\n", name, bytes, graph, launched);
+    std::fflush(stdout);
   };
   char *dst = g_work.dst, *src = g_work.src;
   row("barrier_all", 0, [&] { nvshmemx_barrier_all_on_stream(stream); });

@@ -331,6 +331,11 @@ std::uint32_t most_packet_bytes() { return 4096; }
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
+// The null stream and those that CUDA numbers from 1 on are of the device that is current at a launch.
+int device_of_stream(void* stream) {
+  return reinterpret_cast<std::uintptr_t>(stream) <= 2 ? g_device.load() : hw::device_of_stream(stream);
+}
+
 bool kernels_reach(const void* p) { return hw::kernels_reach(p, g_device); }
 
 std::string arch() { return hw::get_arch(g_device); }

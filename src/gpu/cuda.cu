@@ -105,6 +105,15 @@ bool in_device_memory(const void* p) {
   return false;
 }
 
+int device_of_stream(void* stream) {
+#if CUDART_VERSION >= 12080
+  int device = -1;
+  if (cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &device) == cudaSuccess) return device;
+  (void)cudaGetLastError();
+#endif
+  return -1;
+}
+
 // Memory that the runtime knows, and on some machines all of the process.
 bool kernels_reach(const void* p, int device) {
   cudaPointerAttributes a{};

@@ -167,6 +167,15 @@ bool in_device_memory(const void* p) {
 #endif
 }
 
+int device_of_stream(void* stream) {
+#if HIP_VERSION_MAJOR >= 6
+  hipDevice_t device = -1;
+  if (hipStreamGetDevice(static_cast<hipStream_t>(stream), &device) == hipSuccess) return device;
+  (void)hipGetLastError();
+#endif
+  return -1;
+}
+
 // Memory that the runtime knows, and on some machines all of the process.
 bool kernels_reach(const void* p, int device) {
   hipPointerAttribute_t a{};

@@ -33,6 +33,8 @@ xio_status_t enqueue(xio_world_t* world, const char* function, xio_ctx_t ctx, xi
     check(o, j);
     if (what >= call::put && what <= call::put_signal)
       o.copy(what, j);
+    else if (what >= call::alltoall && what <= call::reduce_scatter)
+      o.give_collective(what, j);
     else
       o.give(what, j);
   });

@@ -6,6 +6,8 @@
 #include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "xio/device/impl/layout.hpp"
+#include "xio/device/impl/team_layout.hpp"
+#include "xio/device/impl/view.hpp"
 
 namespace xio::stream {
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::uint32_t k_most_workgroups = 1024;
 constexpr std::uint64_t k_bytes_of_a_workgroup = 64 << 10;
+constexpr std::uint64_t k_bytes_of_a_sharer = 32 << 10;  // of a collective
 
 std::uint32_t own_timeout(std::uint32_t ms) {
   return ms == UINT32_MAX ? dev::k_no_timeout : std::min(ms, dev::k_no_timeout - 1);
@@ -35,6 +38,10 @@ order::order(xio::world& w, const char* function, xio_ctx_t ctx, xio_stream_t st
   if (!is_aligned(attr_.status, sizeof(xio_status_t)))
     fail(XIO_ERR_ARG, "{}: xio_stream_attr_t.status {} is no aligned word; give the address of an xio_status_t",
          function, static_cast<const void*>(attr_.status));
+  const int own = std::max(gpu::selected_device(), 0), device = gpu::device_of_stream(stream);
+  if (device >= 0 && device != own)
+    fail(XIO_ERR_ARG, "{}: the stream {} is of GPU {}, and this PE's is {}; make it while that one is current",
+         function, stream, device, own);
   launch_.ctx = ctx;
   reached_by_kernels(attr_.status, "xio_stream_attr_t.status");
   launch_.ctx.flags &= (1u << dev::k_own_timeout_shift) - 1;
@@ -166,6 +173,27 @@ void order::give(call what, const job& j) {
   launch_.what = j;
   launch_.what.what = what;
   put_in_stream(1, true);
+}
+
+// How many workgroups: 1 for what packets or areas carry, see team_reduce.hpp, and where engines are the way.
+std::uint32_t order::sharers(call what, std::uint64_t bytes) const {
+  const xio_team_t& t = launch_.team;
+  const bool reduces = what == call::reduce || what == call::reduce_scatter;
+  if (what == call::alltoallv || what == call::collect || (launch_.ctx.flags & dev::ctx_all_mapped) == 0) return 1;
+  if (bytes <= (reduces ? dev::team_part_bytes(t.n_pes, t.area_bytes) : t.packet_bytes)) return 1;
+  if (attr_.workgroups != 0) return attr_.workgroups;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / k_bytes_of_a_sharer, most_workgroups()));
+}
+
+void order::give_collective(call what, const job& j) {
+  const std::uint32_t sharers = this->sharers(what, j.bytes);
+  if (sharers < 2) return give(what, j);
+  launch_.what = j;
+  launch_.what.what = what;
+  for (const step one : {step::begin, step::share, step::end}) {
+    launch_.what.of = one;
+    put_in_stream(one == step::share ? sharers : 1, one == step::end);
+  }
 }
 
 // A large copy by loads and stores is made by several workgroups, and what comes after it by a launch of its own: the

@@ -40,9 +40,12 @@ class order {
   // Launches it.
   void copy(call what, const job& j);
   void give(call what, const job& j);
+  // A collective, by many workgroups where that is worth three launches.
+  void give_collective(call what, const job& j);
 
  private:
   bool by_engine(int pe) const;
+  std::uint32_t sharers(call what, std::uint64_t bytes) const;
   void put_in_stream(std::uint32_t workgroups, bool last);
 
   xio::world& world_;

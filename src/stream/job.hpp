@@ -33,8 +33,12 @@ enum class call : std::uint32_t {
   storage_sync
 };
 
+// Of a large collective, see steps.hpp.
+enum class step : std::uint32_t { whole, begin, share, end };
+
 struct job {
   call what;
+  step of;
   std::int32_t pe;    // or the root
   std::uint32_t how;  // xio_signal_op_t, xio_cmp_t, or the kind of a reduce (xio/device/impl/kinds.hpp)
   void* dst;
@@ -48,7 +52,7 @@ struct job {
   xio_status_t* status;          // may be null
 };
 
-// A kernel and where it goes. Of several workgroups each makes a part of the copy.
+// A kernel and where it goes. Of several workgroups each makes a part of the copy, or of a step `share`.
 struct launch {
   xio_ctx_t ctx;
   xio_team_t team;

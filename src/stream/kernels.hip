@@ -6,6 +6,7 @@
 
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"
+#include "stream/steps.hpp"
 #include "xio/device/impl/kinds.hpp"
 
 namespace xio::stream {
@@ -21,14 +22,15 @@ using dev::u64;
 using dev::workgroup_group;
 
 // A kernel has its own copy of all that it calls, and is compiled for the most registers that one of its calls needs.
-enum family : u32 { copies, barriers, moves, reduces, drives };
+enum family : u32 { copies, barriers, moves, reduces, drives, shares_of_moves, shares_of_reduces };
 
-__host__ __device__ constexpr family family_of(call what) {
-  return what < call::quiet      ? copies
-         : what < call::alltoall ? barriers
-         : what < call::reduce   ? moves
-         : what < call::read     ? reduces
-                                 : drives;
+__host__ __device__ constexpr family family_of(const job& j) {
+  const bool share = j.of == step::share;
+  return j.what < call::quiet      ? copies
+         : j.what < call::alltoall ? barriers
+         : j.what < call::reduce   ? (share ? shares_of_moves : moves)
+         : j.what < call::read     ? (share ? shares_of_reduces : reduces)
+                                   : drives;
 }
 
 // This workgroup's part of a copy.
@@ -102,7 +104,38 @@ __device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, con
   }
 }
 
+// Of a call of three steps.
+__device__ dev::teams::stated_move stated(const xio_team_t& t, const job& j) {
+  using dev::teams::op;
+  using dev::teams::blocks_of, dev::teams::k_all_send, dev::teams::tag_of;
+  const dev::call_copy a{j.dst, j.src, j.bytes};
+  if (j.what == call::alltoall)
+    return {op::alltoall, tag_of(op::alltoall, a.bytes), blocks_of(a, false, a.bytes, k_all_send)};
+  if (j.what == call::fcollect)
+    return {op::fcollect, tag_of(op::fcollect, a.bytes), blocks_of(a, true, a.bytes, k_all_send)};
+  const u32 root = static_cast<u32>(j.pe);
+  return {op::broadcast, tag_of(op::broadcast, a.bytes, root), blocks_of(a, true, 0, root)};
+}
+// Behind it the stores of the workgroup are released: the next kernel's fence is another compute unit's.
+template <class Body>
+__device__ xio_status_t make_share(u64 bytes, Body&& body) {
+  const workgroup_group g = workgroup_group::here();
+  const part mine = part_of(bytes);
+  if (mine.bytes != 0) body(g, mine);
+  g.sync();
+  if (g.leader()) dev::fence<scope::system, order::release>();
+  return XIO_OK;
+}
+__device__ xio_status_t share_of_move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  return make_share(j.bytes, [&](const workgroup_group& g, const part& p) {
+    dev::teams::store_slice(g, c, t, stated(t, j).b, p.at, p.bytes);
+  });
+}
+
 __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  const workgroup_group g = workgroup_group::here();
+  if (j.of == step::begin) return dev::teams::begin_move(g, c, t, stated(t, j));
+  if (j.of == step::end) return dev::teams::end_move(g, c, t, stated(t, j).tag);
   switch (j.what) {
     case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
     case call::alltoallv:
@@ -113,10 +146,27 @@ __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job&
   }
 }
 
+__device__ dev::teams::reduce_job reduce_of(const xio_team_t& t, const job& j) {
+  return {static_cast<unsigned char*>(j.dst),
+          static_cast<const unsigned char*>(j.src),
+          j.bytes,
+          t.n_pes,
+          j.what == call::reduce_scatter,
+          j.how};
+}
+__device__ xio_status_t share_of_reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  const dev::teams::reduce_job r = reduce_of(t, j);
+  const auto all = dev::teams::share_of(t, r);
+  return make_share(all.bytes, [&](const workgroup_group& g, const part& p) {
+    dev::teams::combine_share<dev::teams::k_by_kind, dev::vec16>(g, c, t, r, {all.from + p.at, p.bytes});
+  });
+}
+
 __device__ xio_status_t reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
-  return dev::teams::reduce_by_kind(workgroup_group::here(), c, t,
-                                    {static_cast<unsigned char*>(j.dst), static_cast<const unsigned char*>(j.src),
-                                     j.bytes, t.n_pes, j.what == call::reduce_scatter, j.how});
+  const workgroup_group g = workgroup_group::here();
+  if (j.of == step::begin) return dev::teams::begin_reduce(g, c, t, reduce_of(t, j));
+  if (j.of == step::end) return dev::teams::end_reduce(g, c, t, reduce_of(t, j));
+  return dev::teams::reduce_by_kind(g, c, t, reduce_of(t, j));
 }
 
 __device__ xio_status_t transfer(const xio_ctx_t& c, const job& j) {
@@ -150,6 +200,8 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
     if constexpr (F == moves) status = move(c, t, j);
     if constexpr (F == reduces) status = reduce(c, t, j);
     if constexpr (F == drives) status = transfer(c, j);
+    if constexpr (F == shares_of_moves) status = share_of_move(c, t, j);
+    if constexpr (F == shares_of_reduces) status = share_of_reduce(c, t, j);
   }
   if (status != before && g.leader()) keep(view, status, j.failed);
   if (j.status == nullptr) return;
@@ -161,7 +213,8 @@ constexpr auto k_threads_of = [](const job& j) {
   const bool alone = j.what == call::report || (j.what >= call::signal_op && j.what <= call::sync_all);
   if (alone) return 1u;
   // On the host a workgroup shares a CPU.
-  if (!dev::k_splits_copies) return family_of(j.what) == copies ? 1u : 8u;
+  if (!dev::k_splits_copies) return family_of(j) == copies || j.of == step::share ? 1u : 8u;
+  if (j.of == step::begin || j.of == step::end) return 64u;
   return j.bytes > 4096 ? 256u : 64u;
 };
 
@@ -207,24 +260,28 @@ const char* refusal_of(const launch& l) {
   const on_device here;
   // An error that the runtime has kept of another call is not this one's.
   (void)hipGetLastError();
-  switch (family_of(l.what.what)) {
+  switch (family_of(l.what)) {
     case copies: start<copies>(l); break;
     case barriers: start<barriers>(l); break;
     case moves: start<moves>(l); break;
     case reduces: start<reduces>(l); break;
     case drives: start<drives>(l); break;
+    case shares_of_moves: start<shares_of_moves>(l); break;
+    case shares_of_reduces: start<shares_of_reduces>(l); break;
   }
   return text_of(hipGetLastError());
 }
 
 const char* load_kernels() {
   const on_device here;
-  for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>, &load<drives>})
+  for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>, &load<drives>,
+                              &load<shares_of_moves>, &load<shares_of_reduces>})
     if (const char* why = text_of(load_one())) return why;
   return nullptr;
 }
 
 std::uint32_t most_workgroups() {
+  if (!dev::k_splits_copies) return 1;
   static const std::uint32_t most = [] {
     int cus = 0;
     const hipError_t e = hipDeviceGetAttribute(&cus, hipDeviceAttributeMultiprocessorCount, gpu::selected_device());

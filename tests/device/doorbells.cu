@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How many doorbells of an NVIDIA GPU reach the bus: kernels that ring one register of host memory k_rings times, by
 // lanes of a warp, warps of a block and blocks, and lanes that each post to a queue pair of their own. The kernels
-// stores_* do it by plain releases, of which most are merged. Those of apart_* go to places that no other one shares,
-// so that none can be merged: a write may count twice where it crosses between the halves of the L2 cache, and these
-// kernels say how often that is. doorbells.sh lets ncu count the writes.
+// stores_* do it by plain releases, of which most are merged. doorbells.sh lets ncu count the writes.
 #include <cuda_runtime.h>
 #include <xio/xio.h>
 
@@ -43,17 +41,6 @@ __global__ void rings_blocks(u64* at) {
 __global__ void stores_lanes(u64* at) { ring<by_store>(at, threadIdx.x); }
 __global__ void stores_warps(u64* at) {
   if (lane_id() == 0) ring<by_store>(at, threadIdx.x / 32);
-}
-
-// A sector of 32 bytes for each write.
-__device__ void write_apart(u64* at, unsigned who) {
-  for (unsigned i = 0; i < k_each; ++i) ring_doorbell(at + 4 * (who * k_each + i), u64{i});
-}
-__global__ void apart_warps(u64* at) {
-  if (lane_id() == 0) write_apart(at, threadIdx.x / 32);
-}
-__global__ void apart_blocks(u64* at) {
-  if (lane_id() == 0) write_apart(at, blockIdx.x);
 }
 
 // Each lane to a queue pair of its own; all of them have one register.
@@ -122,11 +109,9 @@ bool post_all(u64* doorbell) {
 
 int main() {
   void *host = nullptr, *page = nullptr;
-  if (cudaHostAlloc(&host, k_rings * 32, cudaHostAllocMapped) != cudaSuccess) return 1;
+  if (cudaHostAlloc(&host, 4096, cudaHostAllocMapped) != cudaSuccess) return 1;
   if (cudaHostGetDevicePointer(&page, host, 0) != cudaSuccess) return 1;
   auto* at = static_cast<u64*>(page);
-  apart_warps<<<1, 32 * k_posters>>>(at);
-  apart_blocks<<<k_posters, 32>>>(at);
   rings_lanes<<<1, k_posters>>>(at);
   rings_warps<<<1, 32 * k_posters>>>(at);
   rings_blocks<<<k_posters, 32>>>(at);

@@ -173,8 +173,10 @@ void expect_moved(const place& p, const row& r, size_t bytes) {
 void move_all(place& p) {
   for (const row& r : k_rows)
     for (const size_t bytes : {size_t{0}, size_t{8}, size_t{1001}, k_most}) expect_moved(p, r, bytes);
-  p.attr.workgroups = 3;
-  for (const row& r : k_rows) expect_moved(p, r, 1001);
+  // Members may differ in this.
+  p.attr.workgroups = p.t.me % 2 == 0 ? 3 : 1;
+  for (const row& r : k_rows)
+    for (const size_t bytes : {size_t{1001}, k_most}) expect_moved(p, r, bytes);
   p.attr.workgroups = 0;
 }
 
@@ -265,7 +267,7 @@ void expect_reduced(const place& p, int op, int type, size_t count, reduce_form 
   p.t.barrier();
 }
 
-void reduce_all(const place& p) {
+void reduce_all(place& p) {
   for (int type = XIO_INT8; type <= XIO_DOUBLE; ++type)
     for (int op = XIO_REDUCE_SUM; op <= (is_float(type) ? XIO_REDUCE_MAX : XIO_REDUCE_XOR); ++op)
       expect_reduced(p, op, type, 21, static_cast<reduce_form>(op % 3));
@@ -273,7 +275,11 @@ void reduce_all(const place& p) {
   for (const int type : {XIO_UINT8, XIO_BFLOAT16, XIO_FLOAT, XIO_INT64})
     for (const reduce_form form : {apart, in_place, scattered})
       for (const size_t bytes : {size_t{6000}, form == scattered ? k_most / 8 : k_most - 1})
-        expect_reduced(p, XIO_REDUCE_SUM, type, bytes / size_of(type) - 1, form);
+        for (const uint32_t workgroups : {0u, p.t.me % 2 == 0 ? 5u : 1u}) {
+          p.attr.workgroups = workgroups;
+          expect_reduced(p, XIO_REDUCE_SUM, type, bytes / size_of(type) - 1, form);
+        }
+  p.attr.workgroups = 0;
 }
 
 // --- Storage -----------------------------------------------------------------------------------------
@@ -325,6 +331,25 @@ bool on_host() {
 #else
   return false;
 #endif
+}
+
+// A stream of another GPU, where there is one. HIP before 6 does not say whose a stream is.
+void refuse_elsewhere(const place& p) {
+  int device = 0, devices = 0;
+  MUST(hipGetDevice(&device));
+  MUST(hipGetDeviceCount(&devices));
+#if defined(XIO_ON_HIP)
+  if (HIP_VERSION_MAJOR < 6) return;
+#endif
+  if (devices < 2) return;
+  hipStream_t stream;
+  MUST(hipSetDevice((device + 1) % devices));
+  MUST(hipStreamCreate(&stream));
+  rig::expect_status(xio_sync_all_on_stream(p.t.world(), p.t.ctx, stream, nullptr), XIO_ERR_ARG,
+                     "another GPU's stream");
+  rig::expect(std::strstr(xio_last_error(), "this PE's is") != nullptr, "'%s'", xio_last_error());
+  MUST(hipStreamDestroy(stream));
+  MUST(hipSetDevice(device));
 }
 
 void refuse_all(const place& p) {
@@ -395,6 +420,7 @@ void refuse_all(const place& p) {
     rig::expect_status(r.call(), r.status, r.part);
     rig::expect(std::strstr(xio_last_error(), r.part) != nullptr, "'%s' has no '%s'", xio_last_error(), r.part);
   }
+  refuse_elsewhere(p);
   // HIP and CUDA follow such a pointer.
   if (on_host())
     rig::expect_status(xio_quiet_on_stream(w, c, ended, nullptr), XIO_ERR_IO, "a stream that was destroyed");
@@ -463,9 +489,12 @@ void give_by_threads(const place& p) {
   p.t.barrier();
   std::vector<std::thread> threads;
   std::vector<int> wrong(k_threads);
+  int device = 0;
+  MUST(hipGetDevice(&device));
   for (size_t k = 0; k < k_threads; ++k)
     threads.emplace_back([&, k] {
       hipStream_t own;
+      MUST(hipSetDevice(device));
       MUST(hipStreamCreateWithFlags(&own, hipStreamNonBlocking));
       for (size_t i = 0; i < k_puts; ++i) {
         const size_t at = (k * k_puts + i) * k_bytes;

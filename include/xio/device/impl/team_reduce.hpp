@@ -140,19 +140,28 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Reading -----------------------------------------------------------------------------------------
 
-// This member's share of everything, out of all members' sources and to all.
+// What one member combines.
+struct share_of_bytes {
+  u64 from, bytes;
+};
+XIO_DEVICE share_of_bytes share_of(const xio_team_t& t, const reduce_job& job) {
+  if (job.scatter) return {0, job.bytes};
+  const u64 words = job.bytes / 16, from = words * t.my_pe / t.n_pes * 16;
+  return {from, (t.my_pe + 1 == t.n_pes ? job.bytes : words * (t.my_pe + 1) / t.n_pes * 16) - from};
+}
+
+// Out of all members' sources and to all.
 template <xio_reduction Op, class T, class Group>
-XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job) {
-  const u64 words = job.bytes / 16;
-  const u64 from = job.scatter ? 0 : words * t.my_pe / t.n_pes * 16;
-  const u64 to = job.scatter || t.my_pe + 1 == t.n_pes ? job.bytes : words * (t.my_pe + 1) / t.n_pes * 16;
+XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job,
+                              const share_of_bytes& share) {
+  const u64 from = share.from;
   const auto place = [&](const unsigned char* here, u32 m) {
     return m == t.my_pe ? const_cast<unsigned char*>(here) : direct_place(ctx, here, pe_of(t, m));
   };
   const auto source = [&](u32 m) -> const unsigned char* { return place(job.block(t.my_pe) + from, m); };
   const auto result = [&](u32 k) { return place(job.dst + from, k == 0 ? t.my_pe : other(t, k - 1)); };
   combine<Op, T, direct::source::peer>(
-      g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, job.kind, source, result), to - from);
+      g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, job.kind, source, result), share.bytes);
 }
 
 // exchange_headers for tags that do not have all of the size.
@@ -188,7 +197,7 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
       return was_heard(status) ? mine : status;
     }
     if (status != XIO_OK || !combines) return status;
-    combine_share<Op, T>(g, ctx, t, job);
+    combine_share<Op, T>(g, ctx, t, job, share_of(t, job));
   }
 }
 
