@@ -332,8 +332,15 @@ std::uint32_t most_packet_bytes() { return 4096; }
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 // The null stream and those that CUDA numbers from 1 on are of the device that is current at a launch.
-int device_of_stream(void* stream) {
-  return reinterpret_cast<std::uintptr_t>(stream) <= 2 ? g_device.load() : hw::device_of_stream(stream);
+bool stream_is_elsewhere(void* stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return false;
+  // A context is found while its device is current.
+  static const bool first = [&] {
+    const on_device here;
+    return hw::stream_is_elsewhere(stream, g_device);
+  }();
+  static_cast<void>(first);
+  return hw::stream_is_elsewhere(stream, g_device);
 }
 
 bool kernels_reach(const void* p) { return hw::kernels_reach(p, g_device); }

@@ -115,10 +115,10 @@ struct memory_report {
 memory_report report_memory(purpose what, place where);
 // Up to here a message is stored faster as packets, a word by each thread, than copied with a flag behind it.
 std::uint32_t most_packet_bytes();
-bool host_reads_device_memory();       // host threads may load and store place::device
-bool in_device_memory(const void* p);  // what host threads reach through copy() only
-int device_of_stream(void* stream);    // -1: the runtime cannot say
-bool kernels_reach(const void* p);     // else a kernel that loads from it is a fault. Legal while streams are captured
+bool host_reads_device_memory();         // host threads may load and store place::device
+bool in_device_memory(const void* p);    // what host threads reach through copy() only
+bool stream_is_elsewhere(void* stream);  // of another GPU, as far as the runtime says. Legal in captures
+bool kernels_reach(const void* p);  // else a kernel that loads from it is a fault. Legal while streams are captured
 
 // The device's processor, as "gfx90a:sramecc+:xnack-" or "sm_90"; "host" on the host.
 std::string arch();

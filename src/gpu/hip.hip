@@ -167,13 +167,13 @@ bool in_device_memory(const void* p) {
 #endif
 }
 
-int device_of_stream(void* stream) {
+bool stream_is_elsewhere(void* stream, int device) {
 #if HIP_VERSION_MAJOR >= 6
-  hipDevice_t device = -1;
-  if (hipStreamGetDevice(static_cast<hipStream_t>(stream), &device) == hipSuccess) return device;
+  hipDevice_t its = device;
+  if (hipStreamGetDevice(static_cast<hipStream_t>(stream), &its) == hipSuccess) return its != device;
   (void)hipGetLastError();
 #endif
-  return -1;
+  return false;
 }
 
 // Memory that the runtime knows, and on some machines all of the process.

@@ -38,10 +38,9 @@ order::order(xio::world& w, const char* function, xio_ctx_t ctx, xio_stream_t st
   if (!is_aligned(attr_.status, sizeof(xio_status_t)))
     fail(XIO_ERR_ARG, "{}: xio_stream_attr_t.status {} is no aligned word; give the address of an xio_status_t",
          function, static_cast<const void*>(attr_.status));
-  const int own = std::max(gpu::selected_device(), 0), device = gpu::device_of_stream(stream);
-  if (device >= 0 && device != own)
-    fail(XIO_ERR_ARG, "{}: the stream {} is of GPU {}, and this PE's is {}; make it while that one is current",
-         function, stream, device, own);
+  if (gpu::stream_is_elsewhere(stream))
+    fail(XIO_ERR_ARG, "{}: the stream {} is of another GPU, and this PE's is {}; make it while that one is current",
+         function, stream, std::max(gpu::selected_device(), 0));
   launch_.ctx = ctx;
   reached_by_kernels(attr_.status, "xio_stream_attr_t.status");
   launch_.ctx.flags &= (1u << dev::k_own_timeout_shift) - 1;

@@ -48,7 +48,7 @@ std::uint32_t most_packet_bytes() { return 64; }
 bool host_reads_device_memory() { return true; }
 bool in_device_memory(const void*) { return false; }
 bool kernels_reach(const void*) { return true; }
-int device_of_stream(void*) { return 0; }
+bool stream_is_elsewhere(void*) { return false; }
 std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 std::string identity() { return ""; }
