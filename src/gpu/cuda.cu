@@ -105,19 +105,6 @@ bool in_device_memory(const void* p) {
   return false;
 }
 
-// By contexts: the runtime's own question ends a capture of that stream.
-bool stream_is_elsewhere(void* stream, int) {
-  static const auto context_of = driver_call<CUresult (*)(CUstream, CUcontext*)>("cuStreamGetCtx", 9020);
-  static const auto current = driver_call<CUresult (*)(CUcontext*)>("cuCtxGetCurrent", 4000);
-  static const CUcontext ours = [] {
-    CUcontext found = nullptr;
-    return current != nullptr && current(&found) == CUDA_SUCCESS ? found : nullptr;
-  }();
-  CUcontext its = ours;
-  if (ours == nullptr || context_of == nullptr) return false;
-  return context_of(static_cast<CUstream>(stream), &its) == CUDA_SUCCESS && its != ours;
-}
-
 // Memory that the runtime knows, and on some machines all of the process.
 bool kernels_reach(const void* p, int device) {
   cudaPointerAttributes a{};

@@ -29,6 +29,19 @@ Call driver_call(const char* name, unsigned version) {
 // cuda.h renames some to their newest version; the lookup wants the plain name and the CUDA that the version came with.
 #define XIO_DRIVER_CALL(name, version) driver_call<decltype(&name)>(#name, version)
 
+// By contexts: the runtime's own question ends a capture of that stream.
+bool stream_is_elsewhere(void* stream, int) {
+  static const auto context_of = driver_call<CUresult (*)(CUstream, CUcontext*)>("cuStreamGetCtx", 9020);
+  static const auto current = driver_call<CUresult (*)(CUcontext*)>("cuCtxGetCurrent", 4000);
+  static const CUcontext ours = [] {
+    CUcontext found = nullptr;
+    return current != nullptr && current(&found) == CUDA_SUCCESS ? found : nullptr;
+  }();
+  CUcontext its = ours;
+  if (ours == nullptr || context_of == nullptr) return false;
+  return context_of(static_cast<CUstream>(stream), &its) == CUDA_SUCCESS && its != ours;
+}
+
 cudaError_t as_runtime_error(CUresult r) {
   switch (r) {
     case CUDA_SUCCESS: return cudaSuccess;
