@@ -37,6 +37,8 @@ double microseconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double, std::micro>(clock_type::now() - begin).count();
 }
 
+__global__ void nothing() {}
+
 struct session {
   xio_world_t* world = nullptr;
   xio_ctx_t ctx{};
@@ -173,10 +175,12 @@ int main(int argc, char** argv) {
   if (s.me == 0)
     std::printf(
         "| on a stream, %d PEs | bytes | us in a graph | us in a row | us of the host |\n|---|---|---|---|---|\n", s.n);
+  // What any call costs at least.
+  s.row("an empty kernel", 0, [&] { hipLaunchKernelGGL(nothing, dim3(1), dim3(1), 0, s.stream); });
   s.row("barrier_all", 0, [&] { CHECK(xio_barrier_all_on_stream(s.world, s.ctx, s.stream, nullptr)); });
   s.row("sync_all", 0, [&] { CHECK(xio_sync_all_on_stream(s.world, s.ctx, s.stream, nullptr)); });
   s.row("quiet", 0, [&] { CHECK(xio_quiet_on_stream(s.world, s.ctx, s.stream, nullptr)); });
-  for (const size_t bytes : {size_t{8}, size_t{65536}, size_t{4} << 20})
+  for (const size_t bytes : {size_t{8}, size_t{32768}, size_t{65536}, size_t{4} << 20})
     if (bytes <= largest) s.rows_of(bytes);
   for (const size_t bytes : {size_t{4}, size_t{1} << 20, size_t{16} << 20, size_t{64} << 20})
     if (bytes <= largest) s.row_of_reduce(bytes);

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t k_most_workgroups = 1024;
 constexpr std::uint64_t k_bytes_of_a_workgroup = 64 << 10;
-constexpr std::uint64_t k_bytes_of_a_sharer = 32 << 10;  // of a collective
+// Of a collective: up to which one workgroup is as fast as two launches on an H200, and what one of many has.
+constexpr std::uint64_t k_bytes_of_one = 32 << 10, k_bytes_of_a_sharer = 16 << 10;
 
 std::uint32_t own_timeout(std::uint32_t ms) {
   return ms == UINT32_MAX ? dev::k_no_timeout : std::min(ms, dev::k_no_timeout - 1);
@@ -181,6 +182,7 @@ std::uint32_t order::sharers(call what, std::uint64_t bytes) const {
   if (what == call::alltoallv || what == call::collect || (launch_.ctx.flags & dev::ctx_all_mapped) == 0) return 1;
   if (bytes <= (reduces ? dev::team_part_bytes(t.n_pes, t.area_bytes) : t.packet_bytes)) return 1;
   if (attr_.workgroups != 0) return attr_.workgroups;
+  if (bytes <= k_bytes_of_one) return 1;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / k_bytes_of_a_sharer, most_workgroups()));
 }
 
@@ -189,10 +191,10 @@ void order::give_collective(call what, const job& j) {
   if (sharers < 2) return give(what, j);
   launch_.what = j;
   launch_.what.what = what;
-  for (const step one : {step::begin, step::share, step::end}) {
-    launch_.what.of = one;
-    put_in_stream(one == step::share ? sharers : 1, one == step::end);
-  }
+  launch_.what.of = step::begin;
+  put_in_stream(1, false);
+  launch_.what.of = step::share;
+  put_in_stream(sharers, true);
 }
 
 // A large copy by loads and stores is made by several workgroups, and what comes after it by a launch of its own: the

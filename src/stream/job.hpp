@@ -34,7 +34,7 @@ enum class call : std::uint32_t {
 };
 
 // Of a large collective, see steps.hpp.
-enum class step : std::uint32_t { whole, begin, share, end };
+enum class step : std::uint32_t { whole, begin, share };
 
 struct job {
   call what;

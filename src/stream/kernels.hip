@@ -106,8 +106,8 @@ __device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, con
 
 // Of a call of three steps.
 __device__ dev::teams::stated_move stated(const xio_team_t& t, const job& j) {
-  using dev::teams::op;
   using dev::teams::blocks_of, dev::teams::k_all_send, dev::teams::tag_of;
+  using dev::teams::op;
   const dev::call_copy a{j.dst, j.src, j.bytes};
   if (j.what == call::alltoall)
     return {op::alltoall, tag_of(op::alltoall, a.bytes), blocks_of(a, false, a.bytes, k_all_send)};
@@ -116,26 +116,14 @@ __device__ dev::teams::stated_move stated(const xio_team_t& t, const job& j) {
   const u32 root = static_cast<u32>(j.pe);
   return {op::broadcast, tag_of(op::broadcast, a.bytes, root), blocks_of(a, true, 0, root)};
 }
-// Behind it the stores of the workgroup are released: the next kernel's fence is another compute unit's.
-template <class Body>
-__device__ xio_status_t make_share(u64 bytes, Body&& body) {
-  const workgroup_group g = workgroup_group::here();
-  const part mine = part_of(bytes);
-  if (mine.bytes != 0) body(g, mine);
-  g.sync();
-  if (g.leader()) dev::fence<scope::system, order::release>();
-  return XIO_OK;
-}
-__device__ xio_status_t share_of_move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
-  return make_share(j.bytes, [&](const workgroup_group& g, const part& p) {
-    dev::teams::store_slice(g, c, t, stated(t, j).b, p.at, p.bytes);
-  });
+__device__ void share_of_move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+  const part mine = part_of(j.bytes);
+  if (mine.bytes != 0) dev::teams::store_slice(workgroup_group::here(), c, t, stated(t, j).b, mine.at, mine.bytes);
 }
 
 __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const workgroup_group g = workgroup_group::here();
   if (j.of == step::begin) return dev::teams::begin_move(g, c, t, stated(t, j));
-  if (j.of == step::end) return dev::teams::end_move(g, c, t, stated(t, j).tag);
   switch (j.what) {
     case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
     case call::alltoallv:
@@ -154,18 +142,18 @@ __device__ dev::teams::reduce_job reduce_of(const xio_team_t& t, const job& j) {
           j.what == call::reduce_scatter,
           j.how};
 }
-__device__ xio_status_t share_of_reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
+__device__ void share_of_reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const dev::teams::reduce_job r = reduce_of(t, j);
   const auto all = dev::teams::share_of(t, r);
-  return make_share(all.bytes, [&](const workgroup_group& g, const part& p) {
-    dev::teams::combine_share<dev::teams::k_by_kind, dev::vec16>(g, c, t, r, {all.from + p.at, p.bytes});
-  });
+  const part mine = part_of(all.bytes);
+  if (mine.bytes == 0) return;
+  dev::teams::combine_share<dev::teams::k_by_kind, dev::vec16>(workgroup_group::here(), c, t, r,
+                                                               {all.from + mine.at, mine.bytes});
 }
 
 __device__ xio_status_t reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const workgroup_group g = workgroup_group::here();
   if (j.of == step::begin) return dev::teams::begin_reduce(g, c, t, reduce_of(t, j));
-  if (j.of == step::end) return dev::teams::end_reduce(g, c, t, reduce_of(t, j));
   return dev::teams::reduce_by_kind(g, c, t, reduce_of(t, j));
 }
 
@@ -186,13 +174,24 @@ __device__ void keep(const ctx_view& c, xio_status_t status, u32* on_host) {
   if (!dev::is_gone(c)) dev::store<scope::system, order::release>(on_host, word);
 }
 
+__device__ xio_status_t failure_before(const ctx_view& c) {
+  return by_one([&] {
+    return static_cast<xio_status_t>(static_cast<int>(dev::load<scope::agent, order::relaxed>(&c.stream_failed)));
+  });
+}
+
+__device__ void report(const ctx_view& c, const job& j, xio_status_t before, xio_status_t status) {
+  const workgroup_group g = workgroup_group::here();
+  if (status != before && g.leader()) keep(c, status, j.failed);
+  if (j.status == nullptr) return;
+  g.sync();
+  if (g.leader()) dev::store<scope::system, order::release>(reinterpret_cast<int*>(j.status), static_cast<int>(status));
+}
+
 template <family F>
 __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
-  const workgroup_group g = workgroup_group::here();
   const ctx_view& view = ctx_of(c);
-  const xio_status_t before = by_one([&] {
-    return static_cast<xio_status_t>(static_cast<int>(dev::load<scope::agent, order::relaxed>(&view.stream_failed)));
-  });
+  const xio_status_t before = failure_before(view);
   xio_status_t status = before;
   if (before == XIO_OK) {
     if constexpr (F == copies) status = copy(c, j);
@@ -200,21 +199,35 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
     if constexpr (F == moves) status = move(c, t, j);
     if constexpr (F == reduces) status = reduce(c, t, j);
     if constexpr (F == drives) status = transfer(c, j);
-    if constexpr (F == shares_of_moves) status = share_of_move(c, t, j);
-    if constexpr (F == shares_of_reduces) status = share_of_reduce(c, t, j);
   }
-  if (status != before && g.leader()) keep(view, status, j.failed);
-  if (j.status == nullptr) return;
-  g.sync();
-  if (g.leader()) dev::store<scope::system, order::release>(reinterpret_cast<int*>(j.status), static_cast<int>(status));
+  report(view, j, before, status);
 }
+
+// What has failed meanwhile on the ctx, by another stream, is not this call's: only its own begin is asked.
+template <family F>
+__global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) {
+  const workgroup_group g = workgroup_group::here();
+  const ctx_view& view = ctx_of(c);
+  if (!dev::teams::was_agreed(g, t)) {
+    const xio_status_t before = failure_before(view);
+    if (blockIdx.x == 0) report(view, j, before, before);
+    return;
+  }
+  if constexpr (F == shares_of_moves) share_of_move(c, t, j);
+  if constexpr (F == shares_of_reduces) share_of_reduce(c, t, j);
+  if (!dev::teams::is_last_share(g, t, gridDim.x)) return;
+  if constexpr (F == shares_of_moves) report(view, j, XIO_OK, dev::teams::end_move(g, c, t, stated(t, j).tag));
+  if constexpr (F == shares_of_reduces) report(view, j, XIO_OK, dev::teams::end_reduce(g, c, t, reduce_of(t, j)));
+}
+template <family F>
+constexpr auto k_kernel = F < shares_of_moves ? &calls<F> : &shares<F>;
 
 constexpr auto k_threads_of = [](const job& j) {
   const bool alone = j.what == call::report || (j.what >= call::signal_op && j.what <= call::sync_all);
   if (alone) return 1u;
   // On the host a workgroup shares a CPU.
   if (!dev::k_splits_copies) return family_of(j) == copies || j.of == step::share ? 1u : 8u;
-  if (j.of == step::begin || j.of == step::end) return 64u;
+  if (j.of == step::begin) return 64u;
   return j.bytes > 4096 ? 256u : 64u;
 };
 
@@ -244,14 +257,14 @@ class on_device {
 
 template <family F>
 void start(const launch& l) {
-  hipLaunchKernelGGL(calls<F>, dim3(l.workgroups), dim3(k_threads_of(l.what)), 0, static_cast<hipStream_t>(l.stream),
+  hipLaunchKernelGGL(k_kernel<F>, dim3(l.workgroups), dim3(k_threads_of(l.what)), 0, static_cast<hipStream_t>(l.stream),
                      l.ctx, l.team, l.what);
 }
 
 template <family F>
 hipError_t load() {
   hipFuncAttributes found;
-  return hipFuncGetAttributes(&found, reinterpret_cast<const void*>(&calls<F>));
+  return hipFuncGetAttributes(&found, reinterpret_cast<const void*>(k_kernel<F>));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Large collectives by many workgroups, where loads and stores are the way to all members, as three kernels of a
-// stream:
+// Large collectives by many workgroups, where loads and stores are the way to all members, as two kernels of a stream:
 //
 //   begin  one workgroup   the first exchange: all members are in this call, and find no fault with it
 //   share  many            each stores its slice of this PE's blocks, or combines its slice of this PE's part of a
-//   reduce end    one             the second exchange, behind these stores
+//   reduce;
+//                          the last to be ready makes the second exchange, behind the stores of all
 //
 // The exchanges, and what goes where, are those of move_large and reduce_reading, so that other members may make the
-// call by one workgroup. If `begin` fails, the ctx keeps that, and the other two do nothing.
+// call by one workgroup. If `begin` fails the other kernel does nothing. No workgroup waits for another one.
 #pragma once
 #include <xio/xio_device.hpp>
 
@@ -22,13 +22,43 @@ struct stated_move {
   blocks b;
 };
 
+// The begin's last word: the shares may be made.
+template <class Group>
+XIO_DEVICE xio_status_t note_agreed(const Group& g, const xio_team_t& t, xio_status_t status) {
+  channel_state& s = state_of(t);
+  if (status == XIO_OK && g.leader())
+    store<scope::agent, order::release>(&s.agreed, load<scope::agent, order::relaxed>(&s.epoch));
+  return status;
+}
+// All workgroups find the same: nobody enters the next exchange before all have made their shares.
+template <class Group>
+XIO_DEVICE bool was_agreed(const Group& g, const xio_team_t& t) {
+  const channel_state& s = state_of(t);
+  return by_leader(g, [&] {
+           const u64 agreed = load<scope::agent, order::acquire>(&s.agreed);
+           return posted{agreed == load<scope::agent, order::relaxed>(&s.epoch), XIO_OK};
+         }).request != 0;
+}
+// Behind a workgroup's share. Its stores are released for the exchange that the last one makes, and that one sees all.
+template <class Group>
+XIO_DEVICE bool is_last_share(const Group& g, const xio_team_t& t, u32 shares) {
+  g.sync();
+  return by_leader(g, [&] {
+           fence<scope::system, order::release>();
+           u32* arrived = &state_of(t).arrived;
+           const bool last = fetch_add<scope::agent, order::acq_rel>(arrived, 1u) + 1 == shares;
+           if (last) store<scope::agent, order::relaxed>(arrived, 0u);
+           return posted{last, XIO_OK};
+         }).request != 0;
+}
+
 template <class Group>
 XIO_DEVICE xio_status_t begin_move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_move& m) {
   if (const xio_status_t wrong = check_team(ctx, t, m.what); wrong != XIO_OK) return wrong;
   const stated_call own{m.tag, objection_to(ctx, t, m.b)};
   exchange x;
   if (!begin(g, t, own.stated(), &x)) return refuse_channel(t, ctx_of(ctx), m.tag);
-  return agree(g, ctx, t, x, {own, m.b.bytes});
+  return note_agreed(g, t, agree(g, ctx, t, x, {own, m.b.bytes}));
 }
 
 // Bytes at .. at + bytes of every block.
@@ -63,7 +93,7 @@ XIO_DEVICE xio_status_t begin_reduce(const Group& g, const xio_ctx_t& ctx, const
   const bool compares = own.is_good() && (tag & k_tag_folded) != 0;
   const xio_status_t status =
       compares ? exchange_sizes(g, ctx, t, tag, job.bytes) : exchange_headers(g, ctx, t, own.stated());
-  if (own.is_good()) return status;
+  if (own.is_good()) return note_agreed(g, t, status);
   const xio_status_t mine = refuse_own(g, ctx, t, tag, own.why);
   return was_heard(status) ? mine : status;
 }
