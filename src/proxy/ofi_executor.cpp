@@ -13,7 +13,7 @@ namespace xio::proxy::ofi {
 
 namespace {
 
-// A read of how many immediates the peer has taken is no message of an op.
+// A read of how many immediates the peer has room for is no message of an op.
 constexpr std::uint64_t k_no_number = ~std::uint64_t{0};
 constexpr std::chrono::microseconds k_rnr_timer{640};  // as verbs_queue.cpp asks of devices
 constexpr unsigned k_rnr_for_ever = 7;
@@ -208,12 +208,13 @@ bool executor::may_follow(const message& m) const {
   return true;
 }
 
-// Of the peer's ring, for an immediate. The peer takes no part: its count is read when half of the ring is used.
+// Of the peer's inbox, for an immediate, which has been accepted when it is there. The peer takes no part: its word is
+// read before the room that is known is used up.
 bool executor::has_room_there(const message& m) {
   if (!m.is_immediate) return true;
-  const std::uint64_t used = immediates_posted_ - immediates_taken_;
-  if (used >= k_immediates / 2) ask_for_room();
-  if (used < k_immediates) {
+  const std::uint64_t left = immediates_most_ - immediates_posted_;
+  if (left < k_immediates / 2) ask_for_room();
+  if (left != 0) {
     full_since_ = {};
     return true;
   }
@@ -279,8 +280,9 @@ void executor::check_time() {
 void executor::completed(message& m, const failure* why) {
   if (m.number == k_no_number) {
     asks_ = false;
-    // The peer's word: more than was sent cannot be.
-    if (why == nullptr && m.result <= immediates_posted_) immediates_taken_ = std::max(immediates_taken_, m.result);
+    // The peer's word is checked: its ring has no more room than this.
+    if (why == nullptr && m.result <= immediates_posted_ + k_immediates)
+      immediates_most_ = std::max(immediates_most_, m.result);
     return;
   }
   --under_way_[index_of(m.what)];

@@ -35,7 +35,7 @@ struct remote_memory {
   std::uint32_t rkey, allowed;
 };
 
-// Where immediates of a queue pair go at its peer: words of a ring, and behind them the count of those taken.
+// Where immediates of a queue pair go at its peer: words of a ring, and behind them how many there may be in all.
 constexpr std::uint64_t k_immediates = 64;
 struct immediate_ring {
   std::uint64_t at, key;  // as the provider addresses it
@@ -95,7 +95,7 @@ class executor final : public proxy::executor, private poster {
   std::deque<bool> completed_;
   std::array<std::uint32_t, k_kinds> under_way_{};
   std::uint32_t long_writes_ = 0;
-  std::uint64_t immediates_ = 0, immediates_posted_ = 0, immediates_taken_ = 0;
+  std::uint64_t immediates_ = 0, immediates_posted_ = 0, immediates_most_ = 0;
   bool asks_ = false;
   clock::time_point progress_{}, full_since_{};
   op_error failed_;

@@ -177,6 +177,7 @@ ofi_fabric::group ofi_fabric::make_group() {
   group g;
   g.numbers.resize(peers_.size());
   g.taken.resize(peers_.size());
+  g.most.resize(peers_.size());
   g.words.resize(peers_.size() * k_ring_words);
   g.key = by_.register_memory(g.words.data(), g.words.size() * sizeof g.words[0],
                               FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, receiver_.handle());
@@ -209,7 +210,7 @@ device_address ofi_fabric::get_queue_address(std::uint32_t number, int pe) {
   const auto at = static_cast<std::size_t>(pe);
   g.numbers[at] = number;
   ++g.members;
-  g.taken[at] = 0;
+  g.taken[at] = g.most[at] = 0;
   std::uint64_t* const ring = g.words.data() + at * k_ring_words;
   std::fill_n(ring, k_ring_words, 0);
   queue_address q{};
@@ -233,6 +234,7 @@ std::unique_ptr<executor> ofi_fabric::connect(std::uint32_t number, int pe, cons
     fail(XIO_ERR_PEER, "PE {} describes its queue pair in a form this XIO does not know; run the same XIO on every PE",
          pe);
   g->is_whole = true;
+  offer_room(*g, static_cast<std::size_t>(pe));
   ofi::way w{g->sender,
              resolve(pe),
              &memory_,
@@ -289,9 +291,17 @@ bool ofi_fabric::take_immediates(group& g, std::size_t pe) {
     if (word != ofi::immediate_word(nth, value) || !settings_.on_immediate ||
         !settings_.on_immediate(g.numbers[pe], value, 0))
       return any;
-    // The sender reads this.
-    __atomic_store_n(ring + k_immediates, ++g.taken[pe], __ATOMIC_RELEASE);
+    ++g.taken[pe];
   }
+}
+
+// The sender reads this word.
+void ofi_fabric::offer_room(group& g, std::size_t pe) {
+  if (!settings_.room || g.most[pe] - g.taken[pe] >= k_immediates / 2) return;
+  const std::uint64_t most = std::min(settings_.room(g.numbers[pe]), g.taken[pe] + k_immediates);
+  if (most <= g.most[pe]) return;
+  g.most[pe] = most;
+  __atomic_store_n(g.words.data() + pe * k_ring_words + k_immediates, most, __ATOMIC_RELEASE);
 }
 
 bool ofi_fabric::poll() {
@@ -299,8 +309,11 @@ bool ofi_fabric::poll() {
   if (parted_ != 0) any |= close_parted();
   for (group& g : groups_) {
     any |= g.sender->poll();
-    for (std::size_t pe = 0; pe < g.numbers.size(); ++pe)
-      if (g.numbers[pe] != 0) any |= take_immediates(g, pe);
+    for (std::size_t pe = 0; pe < g.numbers.size(); ++pe) {
+      if (g.numbers[pe] == 0) continue;
+      any |= take_immediates(g, pe);
+      if (g.taken[pe] != 0) offer_room(g, pe);
+    }
   }
   return any;
 }

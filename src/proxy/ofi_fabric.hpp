@@ -24,6 +24,8 @@ struct ofi_settings {
   std::chrono::nanoseconds patience{0};  // see ofi::way
   unsigned rnr_retries = 7;
   immediate_handler on_immediate;
+  // How many immediates the queue pair's inbox may get in all, by now; see immediate_desk.hpp.
+  std::function<std::uint64_t(std::uint32_t number)> room;
 };
 
 class ofi_fabric final : public fabric {
@@ -59,9 +61,9 @@ class ofi_fabric final : public fabric {
   };
   // Queue pairs of one ctx: one to each PE at most.
   struct group {
-    std::vector<std::uint32_t> numbers;  // by PE; 0: none
-    std::vector<std::uint64_t> taken;    // immediates, by PE
-    std::vector<std::uint64_t> words;    // the rings that peers write to, and a count behind each
+    std::vector<std::uint32_t> numbers;      // by PE; 0: none
+    std::vector<std::uint64_t> taken, most;  // immediates, by PE: that were taken, and that may come
+    std::vector<std::uint64_t> words;        // the rings that peers write to, and a count behind each
     ofi::owned<fid_mr> key;
     std::shared_ptr<ofi::endpoint> sender;
     std::size_t members = 0;
@@ -76,6 +78,7 @@ class ofi_fabric final : public fabric {
   fi_addr_t resolve(int pe);
   void list_own_memory();
   bool take_immediates(group& g, std::size_t pe);
+  void offer_room(group& g, std::size_t pe);
   void try_out();
 
   const ofi_settings settings_;

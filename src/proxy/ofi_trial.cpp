@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -18,9 +19,9 @@ namespace xio::proxy::ofi {
 
 namespace {
 
-// No NIC gives these to a queue pair of its own, nor does the memory's trial.
-constexpr std::uint32_t k_number = 2, k_other_number = 3;
-static_assert(k_other_number < k_first_number);
+// No NIC gives it to a queue pair of its own, nor does the memory's trial.
+constexpr std::uint32_t k_number = 2;
+static_assert(k_number < k_first_number);
 constexpr std::chrono::seconds k_patience{10};
 constexpr std::size_t k_data = 64 << 10;
 constexpr int k_rounds = 16;
@@ -31,13 +32,11 @@ constexpr std::size_t k_from = 0, k_to = k_data, k_word = 2 * k_data, k_old = k_
 
 class bench {
  public:
-  bench(fabric& f, int me, const std::string& name, std::uint32_t number = k_number)
-      : fabric_(f), name_(name), number_(number), memory_(k_bytes / 8) {
+  bench(fabric& f, int me, const std::string& name) : fabric_(f), me_(me), name_(name), memory_(k_bytes / 8) {
     keys_ = f.register_memory(memory_.data(), k_bytes,
                               local_read | local_write | remote_read | remote_write | remote_atomic);
     try {
-      const device_address mine = f.get_queue_address(number, me);
-      executor_ = f.connect(number, me, mine, number);
+      connect();
     } catch (...) {
       end();
       throw;
@@ -73,8 +72,7 @@ class bench {
   // Hands over an op; the turns that it takes are given.
   void begin(const op& o, const char* what) {
     const auto until = run_clock::now() + k_patience;
-    while (!executor_->begin(o)) turn(until, what);
-    executor_->advance(o.bytes);
+    while (!executor_->begin(o)) turn(until, what, [] {});
   }
   // Until the oldest has ended. Whether it ended well.
   template <class Observe>
@@ -82,12 +80,13 @@ class bench {
     const auto until = run_clock::now() + k_patience;
     op_error how;
     while (!executor_->ended(&how)) {
-      turn(until, what);
-      observe();
+      turn(until, what, observe);
     }
+    is_dead_ = bool{how};
     return !how;
   }
   bool carry_out(const op& o, const char* what) {
+    if (std::exchange(is_dead_, false)) connect();
     begin(o, what);
     return finish(what, [] {});
   }
@@ -99,24 +98,35 @@ class bench {
   }
 
  private:
-  void turn(run_clock::time_point until, const char* what) {
+  template <class Observe>
+  void turn(run_clock::time_point until, const char* what, Observe&& observe) {
     fabric_.poll();
+    observe();
     executor_->advance(k_data);
+    observe();
     if (run_clock::now() > until) refuse(what, "do not end");
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  // A queue pair that has failed is of no more use.
+  void connect() {
+    executor_.reset();
+    fabric_.forget(k_number);
+    const device_address mine = fabric_.get_queue_address(k_number, me_);
+    executor_ = fabric_.connect(k_number, me_, mine, k_number);
   }
   void end() {
     executor_.reset();
-    fabric_.forget(number_);
+    fabric_.forget(k_number);
     fabric_.unregister_memory(keys_);
   }
 
   fabric& fabric_;
+  const int me_;
   const std::string& name_;
-  const std::uint32_t number_;
   std::vector<std::uint64_t> memory_;
   key_pair keys_{};
   std::unique_ptr<proxy::executor> executor_;
+  bool is_dead_ = false;
 };
 
 void try_copies(bench& b) {
@@ -133,9 +143,7 @@ struct atomic_case {
   std::uint64_t expected;  // of the word, which was 5
 };
 
-// A failure ends a queue pair, so each width and kind has one of its own.
-bool works(fabric& f, int me, const std::string& name, const std::vector<atomic_case>& cases) {
-  bench b(f, me, name, k_other_number);
+bool works(bench& b, const std::vector<atomic_case>& cases) {
   for (const atomic_case& c : cases) {
     b.set(k_word, 5);
     b.set(k_old, 0);
@@ -182,17 +190,14 @@ bool is_ordered(bench& b) {
 
 trial_result try_ops(fabric& f, int me, const std::string& name) {
   trial_result r{};
-  {
-    bench b(f, me, name);
-    try_copies(b);
-    if (!works(f, me, name, plain(8))) b.refuse("atomics of 8 bytes", "do something else");
-    r.ordered = is_ordered(b);
-  }
+  bench b(f, me, name);
+  try_copies(b);
+  if (!works(b, plain(8))) b.refuse("atomics of 8 bytes", "do something else");
+  r.ordered = is_ordered(b);
   r.text = "of 8 bytes";
-  const bool narrow = works(f, me, name, plain(4));
+  const bool narrow = works(b, plain(4));
   if (narrow) r.atomics |= dev::nic_native_4, r.text += " and 4 bytes";
-  if (works(f, me, name, masked(8)) && (!narrow || works(f, me, name, masked(4))))
-    r.atomics |= dev::nic_masked, r.text += ", with masks";
+  if (works(b, masked(8)) && (!narrow || works(b, masked(4)))) r.atomics |= dev::nic_masked, r.text += ", with masks";
   return r;
 }
 

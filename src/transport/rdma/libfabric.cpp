@@ -76,8 +76,7 @@ void warn_of_strangers(const std::string& provider, int rank) {
 
 }  // namespace
 
-opened_domains open_libfabric(const rdma_options& o, const payload_agent& payload, const libfabric_place& where,
-                              const std::function<bool(std::uint32_t, std::uint32_t, std::uint64_t)>& on_immediate) {
+opened_domains open_libfabric(const rdma_options& o, const payload_agent& payload, const libfabric_place& where) {
   const ofi::wish w{o.fabric_library, provider_of(o)};
   opened_domains out{{}, ~0u};
   for (ofi::info_list& domain : choose(ofi::list_domains(w), o, where.local_rank)) {
@@ -87,7 +86,8 @@ opened_domains open_libfabric(const rdma_options& o, const payload_agent& payloa
     s.seed = static_cast<std::uint32_t>(where.rank * 4) + static_cast<std::uint32_t>(out.fabrics.size()) + 1;
     s.patience = patience_of(o);
     s.rnr_retries = static_cast<unsigned>(o.rdma_rnr_retry);
-    s.on_immediate = on_immediate;
+    s.on_immediate = where.on_immediate;
+    s.room = where.room;
     auto one = std::make_unique<proxy::ofi_fabric>(payload, ofi::load_library(w.library), std::move(domain), s);
     out.atomics &= one->atomics();
     out.fabrics.push_back(std::move(one));
@@ -130,8 +130,7 @@ std::string why_no_slingshot(const rdma_options& o) {
 
 #else
 
-opened_domains open_libfabric(const rdma_options&, const payload_agent&, const libfabric_place&,
-                              const std::function<bool(std::uint32_t, std::uint32_t, std::uint64_t)>&) {
+opened_domains open_libfabric(const rdma_options&, const payload_agent&, const libfabric_place&) {
   fail(XIO_ERR_UNSUPPORTED,
        "XIO_NIC_EXECUTOR=libfabric: this XIO was built without libfabric's headers; install them (on Debian "
        "libfabric-dev) and configure again");

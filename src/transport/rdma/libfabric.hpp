@@ -15,7 +15,9 @@ namespace xio::rdma {
 
 struct libfabric_place {
   int rank, ranks, local_rank;
-  std::string gpu_bus_id;  // domains near it are preferred
+  // See proxy/immediate_desk.hpp.
+  std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)> on_immediate;
+  std::function<std::uint64_t(std::uint32_t number)> room;
 };
 
 struct opened_domains {
@@ -25,8 +27,7 @@ struct opened_domains {
 
 // One fabric per domain that this PE uses: one of the provider's, or those that XIO_HCA_LIST names. Throws where there
 // is none, or where it does not do what it announces.
-opened_domains open_libfabric(const rdma_options& o, const payload_agent& payload, const libfabric_place& where,
-                              const std::function<bool(std::uint32_t, std::uint32_t, std::uint64_t)>& on_immediate);
+opened_domains open_libfabric(const rdma_options& o, const payload_agent& payload, const libfabric_place& where);
 
 // A domain as xio-info shows it: its NIC, and what a trial has shown or why there was none.
 struct domain_facts {

@@ -106,8 +106,9 @@ void add_tcp(const setup&, const tcp_key_source&, const software::nic_faults&, n
 #endif
 
 void add_libfabric(const setup& s, nic_parts& c) {
-  const libfabric_place where{s.channel->rank(), s.channel->size(), s.local_rank, gpu::bus_id()};
-  opened_domains opened = open_libfabric(*s.opts, *s.payload, where, handler_of(c));
+  const libfabric_place where{s.channel->rank(), s.channel->size(), s.local_rank, handler_of(c),
+                              [desk = c.desk](std::uint32_t number) { return desk->room(number); }};
+  opened_domains opened = open_libfabric(*s.opts, *s.payload, where);
   c.fabrics = std::move(opened.fabrics);
   c.atomics |= c.family->atomics & opened.atomics;
 }
