@@ -52,8 +52,8 @@ constexpr auto words(nvme_doorbell) { return std::to_array<word>({"auto", "bar",
 enum class vfio_iommu : std::uint8_t { automatic, type1, iommufd };
 constexpr auto words(vfio_iommu) { return std::to_array<word>({"auto", "type1", "iommufd"}); }
 
-enum class nic_executor : std::uint8_t { automatic, shm, tcp, verbs };
-constexpr auto words(nic_executor) { return std::to_array<word>({"auto", "shm", "tcp", "verbs"}); }
+enum class nic_executor : std::uint8_t { automatic, shm, tcp, verbs, libfabric };
+constexpr auto words(nic_executor) { return std::to_array<word>({"auto", "shm", "tcp", "verbs", "libfabric"}); }
 
 enum class nic_family : std::uint8_t { automatic, mlx5, mlx5_cq, mlx5_nodbr, bnxt, ionic, ionic_v1, ernic, proxy };
 constexpr auto words(nic_family) {

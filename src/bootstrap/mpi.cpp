@@ -17,10 +17,10 @@
 #include <optional>
 #include <thread>
 
+#include "base/kept_handlers.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "bootstrap/deadline.hpp"
-#include "bootstrap/kept_handlers.hpp"
 #include "bootstrap/mpi_library.hpp"
 #include "bootstrap/pairwise.hpp"
 #include "bootstrap/world_keys.hpp"

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/kept_handlers.hpp"
 #include "base/log.hpp"
-#include "bootstrap/kept_handlers.hpp"
 #include "bootstrap/module_folders.hpp"
 
 namespace xio::bootstrap {

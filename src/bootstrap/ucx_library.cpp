@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/error.hpp"
-#include "bootstrap/kept_handlers.hpp"
+#include "base/kept_handlers.hpp"
 #include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {

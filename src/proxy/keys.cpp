@@ -42,6 +42,11 @@ const key_table::row* key_table::row_of(std::uint32_t key) const {
   return nullptr;
 }
 
+const region* key_table::region_of(std::uint32_t key) const {
+  const row* found = row_of(key);
+  return found != nullptr ? &found->what : nullptr;
+}
+
 key_table::lookup key_table::find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,
                                   unsigned char** place) const {
   const row* found = row_of(key);

@@ -37,6 +37,7 @@ class key_table {
   // Takes a region under a key that somebody else made.
   bool adopt(std::uint32_t key, const region& r);
   bool remove(std::uint32_t key);
+  const region* region_of(std::uint32_t key) const;  // null: there is none
 
   enum class lookup { found, no_key, no_range, no_rights };
   lookup find(std::uint32_t key, std::uint64_t address, std::uint64_t bytes, std::uint32_t wanted,

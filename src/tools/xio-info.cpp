@@ -39,6 +39,7 @@ std::vector<section> overview(const settings& s) {
   sections.push_back(xio::info::hdp_section(o, gpu_ready));
   sections.push_back(xio::info::sdma_section(o, gpu_ready));
   append(sections, xio::info::nic_sections(o));
+  append(sections, xio::info::libfabric_sections(o));
   append(sections, xio::info::drive_sections(o, s.root));
   sections.push_back(xio::info::preflight_section(o, s.root, ""));
   return sections;

@@ -216,6 +216,18 @@ piece rdma_access(const surroundings& s) {
   return device_access(s.root, "rdma_access", files);
 }
 
+// A Slingshot NIC is reached by libfabric's provider cxi, through a file of its own.
+piece slingshot_access(const surroundings& s) {
+  const auto files = files_like(s.root, "/dev", "cxi");
+  if (files.empty() && is_empty(s.root + "/sys/class/cxi")) return none("slingshot_access", "no Slingshot NIC");
+  if (files.empty())
+    return {
+        "slingshot_access", piece_state::missing, "there are Slingshot NICs but no /dev/cxi*",
+        "in a container: pass /dev/cxi0 and the next of the host into it; else load the module of the CXI driver that "
+        "makes them"};
+  return device_access(s.root, "slingshot_access", files);
+}
+
 // A device has a file of its group and, where the kernel has iommufd, one of its own; either way in will do.
 piece vfio_access(const surroundings& s) {
   std::vector<std::string> files, own = files_like(s.root, "/dev/vfio/devices", "vfio");
@@ -243,9 +255,9 @@ const char* state_name(piece_state s) {
 }
 
 std::vector<piece> preflight(const surroundings& s) {
-  std::vector<piece> all = {gpu_driver(s),     render_access(s), large_bar(s),   fine_grain(s),
-                            atomics(s),        iommu(s),         acs(s),         dma_buf(s),
-                            register_pages(s), memlock(s),       rdma_access(s), vfio_access(s)};
+  std::vector<piece> all = {
+      gpu_driver(s), render_access(s),  large_bar(s), fine_grain(s),  atomics(s),          iommu(s),      acs(s),
+      dma_buf(s),    register_pages(s), memlock(s),   rdma_access(s), slingshot_access(s), vfio_access(s)};
   for (piece& p : peer_path(s)) all.push_back(std::move(p));
   return all;
 }

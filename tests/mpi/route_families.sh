@@ -30,4 +30,20 @@ for family in ${FAMILIES-mlx5_cq mlx5_nodbr bnxt ionic ionic_v1 ernic proxy}; do
   done
 done
 unset XIO_NIC_FAMILY
+# The proxy's entries by libfabric: sockets promises every order, tcp leaves writes and atomics to be ordered here. `few` of PROVIDERS
+# is what a short run has; check-long takes 5 PEs and the rest.
+can_libfabric() { has HAVE_LIBFABRIC && ldconfig -p | grep -q 'libfabric\.so\.1'; }
+if can_libfabric && ! crowded 2; then
+  for provider in ${PROVIDERS-sockets tcp}; do
+    echo "libfabric, provider $provider"
+    export XIO_NIC_EXECUTOR=libfabric XIO_FABRIC_PROVIDER=$provider
+    # shellcheck disable=SC2086  # a list
+    suite any 2 rdma ${FABRIC_PROGRAMS-rma atomics signals immediate}
+    # shellcheck disable=SC2086
+    suite any 3 rdma ${FABRIC_PROGRAMS-litmus teams}
+    # shellcheck disable=SC2086
+    [ -z "${FABRIC_PROGRAMS-}" ] || suite any 5 rdma $FABRIC_PROGRAMS
+  done
+  unset XIO_NIC_EXECUTOR XIO_FABRIC_PROVIDER
+fi
 end

@@ -3,7 +3,7 @@
 # PEs die or are stopped in the middle of what they do, and the others exclude them and go on (xio/peers.h): by every
 # route, NIC family and executor of the software NIC, PE 0 among the dead, all but two of them dead; a few cases, or with
 # `all` 140. By hand, for one:
-#   CASES=rdma:tcp:mlx5:5:quiet:0,3 tests/mpi/survivors.sh     direct|rdma|sdma|apart:EXECUTOR:FAMILY:N:WHAT:PE,PE,...
+#   CASES=rdma:tcp:mlx5:5:quiet:0,3 tests/mpi/survivors.sh     direct|rdma|sdma|apart:EXECUTOR[/PROVIDER]:FAMILY:N:WHAT:PE,PE,...
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
 : "${builddir:?}" "${gpu:?}"
@@ -62,7 +62,7 @@ one() {
   IFS=: read -r route executor family n what dead <<<"$1"
   if [ "$route" != direct ] && ! has XIO_ENABLE_MODEL; then return; fi
   runs=$((runs + 1))
-  if out=$(XIO_ROUTE=${route/apart/rdma} XIO_NIC_EXECUTOR=$executor XIO_NIC_FAMILY=$family play "$route" "$n" "$what" "$dead" 2>&1); then
+  if out=$(XIO_ROUTE=${route/apart/rdma} XIO_NIC_EXECUTOR=${executor%/*} XIO_FABRIC_PROVIDER=${executor#*/} XIO_NIC_FAMILY=$family play "$route" "$n" "$what" "$dead" 2>&1); then
     echo "ok   $1 ($((SECONDS - begin)) s)"
     return
   fi
@@ -71,6 +71,11 @@ one() {
   failures=$((failures + 1))
 }
 
+# One provider of libfabric that notices the end of a peer, and one that is slow to.
+if has HAVE_LIBFABRIC && ldconfig -p | grep -q 'libfabric\.so\.1'; then
+  short+=' rdma:libfabric/tcp:proxy:3:kill:0 rdma:libfabric/sockets:proxy:3:put:2'
+  for what in put wait quiet stop cont kill; do long+=" rdma:libfabric/tcp:proxy:5:$what:1,2,4 rdma:libfabric/sockets:proxy:5:$what:0,3"; done
+fi
 [ "${1-}" = all ] || long=''
 # shellcheck disable=SC2086  # lists
 for case in ${CASES-$short $long}; do one "$case"; done

@@ -215,6 +215,12 @@ lacks gpu_driver 'modprobe amdgpu'
 rm "$machine/dev/infiniband/uverbs0"
 lacks rdma_access 'modprobe ib_uverbs'
 : >"$machine/dev/infiniband/uverbs0"
+says '^  slingshot_access +not needed'
+mkdir -p "$machine/sys/class/cxi/cxi0"
+lacks slingshot_access 'pass /dev/cxi0'
+: >"$machine/dev/cxi0"
+look
+says '^  slingshot_access +ok'
 # What a file denies root does not see: then another user looks.
 plain=("$info")
 if [ "$(id -u)" = 0 ]; then plain=(setpriv --reuid=65534 --regid=65534 --clear-groups "$info"); fi

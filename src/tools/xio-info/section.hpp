@@ -35,6 +35,8 @@ section sdma_section(const sdma_options& o, bool gpu_ready);
 
 // First a section that counts them, then one for each.
 std::vector<section> nic_sections(const rdma_options& o);
+// None where nobody asks for libfabric and there is no Slingshot NIC.
+std::vector<section> libfabric_sections(const rdma_options& o);
 // root: in front of /sys, /proc, /dev and /boot, "" for this machine; dump: see topology/pci_reader.hpp.
 std::vector<section> drive_sections(const nvme_options& o, const std::string& root);
 section preflight_section(const heap_options& o, const std::string& root, const std::string& dump);

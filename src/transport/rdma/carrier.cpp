@@ -13,15 +13,17 @@ namespace xio::rdma {
 namespace {
 
 // PEs exchange these.
-constexpr std::uint32_t k_auto = 0, k_hw = 1;
+constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 static_assert(static_cast<std::uint32_t>(option::backend::automatic) == k_auto &&
-              static_cast<std::uint32_t>(option::backend::hw) == k_hw);
+              static_cast<std::uint32_t>(option::backend::hw) == k_hw &&
+              static_cast<std::uint32_t>(option::backend::model) == k_model);
 
 std::uint32_t wanted_of(const rdma_options& o) {
   switch (o.nic_executor) {
     case option::nic_executor::shm: return static_cast<std::uint32_t>(carrier::shm);
     case option::nic_executor::tcp: return static_cast<std::uint32_t>(carrier::tcp);
     case option::nic_executor::verbs: return static_cast<std::uint32_t>(carrier::verbs);
+    case option::nic_executor::libfabric: return static_cast<std::uint32_t>(carrier::libfabric);
     case option::nic_executor::automatic: break;
   }
   // A named device, or a named entry of its GID table, is meant and no other.
@@ -54,25 +56,30 @@ const char* name_of(carrier c) {
   switch (c) {
     case carrier::shm: return "shm";
     case carrier::tcp: return "tcp";
+    case carrier::libfabric: return "libfabric";
     case carrier::verbs: break;
   }
   return "verbs";
 }
 
 carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std::string& why_not) {
-  bool mapped = true, verbs = true;
+  bool mapped = true, verbs = true, slingshot = true;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (all[pe].wanted != all[0].wanted || all[pe].backend != all[0].backend)
       fail(XIO_ERR_CONFIG, "XIO_NIC_EXECUTOR or XIO_BACKEND differ between PE 0 and PE {}; set them alike on every PE",
            pe);
     mapped &= all[pe].mapped != 0;
     verbs &= all[pe].verbs != 0;
+    slingshot &= all[pe].slingshot != 0;
   }
   const carrier_offer& o = all[0];
   if (o.wanted == static_cast<std::uint32_t>(carrier::verbs))
     return check_verbs(all, me, why_not, "XIO_NIC_EXECUTOR=verbs, XIO_HCA_LIST or XIO_RDMA_GID_INDEX");
   if (o.wanted == static_cast<std::uint32_t>(carrier::shm)) return check_shm(all);
   if (o.wanted == static_cast<std::uint32_t>(carrier::tcp)) return carrier::tcp;
+  if (o.wanted == static_cast<std::uint32_t>(carrier::libfabric)) return carrier::libfabric;
+  // Where memory is mapped the software NIC costs less than a NIC that a host thread drives.
+  if (o.backend != k_model && !verbs && slingshot && !mapped) return carrier::libfabric;
   if (o.backend == k_hw) return check_verbs(all, me, why_not, "XIO_BACKEND=hw");
   if (o.backend == k_auto && verbs) return carrier::verbs;
   return mapped ? carrier::shm : carrier::tcp;
@@ -108,16 +115,19 @@ reason make_reason(const std::string& sentence) {
 
 std::string text_of(const reason& why) { return printable({why.data(), strnlen(why.data(), why.size())}); }
 
-carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs) {
+carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs,
+                         const std::string& why_no_slingshot) {
   carrier_offer mine{};
   mine.wanted = wanted_of(o);
   mine.backend = static_cast<std::uint32_t>(o.backend);
   mine.mapped = mapped ? 1 : 0;
   mine.verbs = why_no_verbs.empty() ? 1 : 0;
+  mine.slingshot = why_no_slingshot.empty() ? 1 : 0;
   mine.why_no_verbs = make_reason(why_no_verbs);
   const auto all = bootstrap::allgather_value(c, mine);
   const carrier way = choose_carrier(all, c.rank(), why_no_verbs);
-  if (way != carrier::verbs && mine.backend == k_auto && mine.wanted == k_auto) say_what_was_taken(all, c.rank(), way);
+  if ((way == carrier::shm || way == carrier::tcp) && mine.backend == k_auto && mine.wanted == k_auto)
+    say_what_was_taken(all, c.rank(), way);
   return way;
 }
 
@@ -246,7 +256,7 @@ void agree_on_opening(bootstrap::channel& c, const std::exception_ptr& failure) 
 
 std::string family_name(const rdma_options& o, carrier c) {
   if (o.nic_family != option::nic_family::automatic) return std::string(option::word_of(o.nic_family));
-  return c == carrier::verbs ? "proxy" : "mlx5";
+  return c == carrier::verbs || c == carrier::libfabric ? "proxy" : "mlx5";
 }
 
 }  // namespace xio::rdma

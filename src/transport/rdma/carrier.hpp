@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which way RDMA goes in a world: over a real device, or on the software NIC by shared memory or TCP. All PEs take the
-// same.
+// Which way RDMA goes in a world: over a real device, by a provider of libfabric, or on the software NIC by shared
+// memory or TCP. All PEs take the same.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace xio::rdma {
 
-enum class carrier : std::uint32_t { shm = 1, tcp = 2, verbs = 3 };
+enum class carrier : std::uint32_t { shm = 1, tcp = 2, verbs = 3, libfabric = 4 };
 
 const char* name_of(carrier c);
 
@@ -29,13 +29,15 @@ struct carrier_offer {
   std::uint32_t mapped;   // every peer's heap is in this address space
   std::uint32_t verbs;    // a usable RDMA device is here
   reason why_no_verbs{};
+  std::uint32_t slingshot = 0;  // a NIC that libfabric drives is here
 };
 
 // Pure: by the offers of all PEs; throws naming the PE that stands in the way. `why_not`: why this PE has no device.
 carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std::string& why_not);
 
 // Collective. Says what was not taken and why; that PEs on several machines get the software NIC, at the usual level.
-carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs);
+carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs,
+                         const std::string& why_no_slingshot = "not looked for");
 
 // Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5, bnxt,
 // ionic).

@@ -12,6 +12,7 @@
 #include "proxy/tcp_settings.hpp"
 #include "transport/rdma/carrier.hpp"
 #include "transport/rdma/families.hpp"
+#include "transport/rdma/libfabric.hpp"
 #include "transport/rdma/rdma.hpp"
 #ifdef HAVE_SODIUM
 #include "bootstrap/world_keys.hpp"
@@ -30,7 +31,7 @@ constexpr std::uint64_t k_model_message = std::uint64_t{1} << 30;  // mlx5: log_
 // Real devices do what every verbs device can, and their atomics know only each other: a plain store to the other half
 // of a word could be lost. Software NICs change words by the CPU's own atomics.
 std::uint32_t atomics_of(const family& f, carrier way, const rdma_options& o) {
-  if (way != carrier::verbs) return f.atomics | dev::nic_four_in_eight;
+  if (way == carrier::shm || way == carrier::tcp) return f.atomics | dev::nic_four_in_eight;
   return o.rdma_atomic32 == option::rdma_atomic32::emulate ? std::uint32_t{dev::nic_four_in_eight} : 0;
 }
 
@@ -104,9 +105,17 @@ void add_tcp(const setup&, const tcp_key_source&, const software::nic_faults&, n
 }
 #endif
 
+void add_libfabric(const setup& s, nic_parts& c) {
+  const libfabric_place where{s.channel->rank(), s.channel->size(), s.local_rank, handler_of(c),
+                              [desk = c.desk](std::uint32_t number) { return desk->room(number); }};
+  opened_domains opened = open_libfabric(*s.opts, *s.payload, where);
+  c.fabrics = std::move(opened.fabrics);
+  c.atomics |= c.family->atomics & opened.atomics;
+}
+
 nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& key_with) {
   nic_parts c{};
-  c.is_model = way != carrier::verbs;
+  c.is_model = way == carrier::shm || way == carrier::tcp;
   if (const std::string why = why_no_software_nic(); c.is_model && !why.empty())
     fail(XIO_ERR_UNSUPPORTED, "RDMA between these PEs goes by the software NIC: {}", why);
   c.family = &find_family(family_name(*s.opts, way));
@@ -121,6 +130,7 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
                              {gpu::bus_id(), gpu::export_memory});
       break;
     case carrier::tcp: add_tcp(s, key_with, faults, c); break;
+    case carrier::libfabric: add_libfabric(s, c); break;
   }
   c.faults = std::move(faults.ops);
   return c;
@@ -130,7 +140,7 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
 
 std::unique_ptr<endpoint> open_endpoint(const setup& s) {
   const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
-  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts));
+  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts), why_no_slingshot(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = open_direct(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : proxy::tcp_key_source{};

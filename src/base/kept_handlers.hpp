@@ -7,19 +7,19 @@
 #include <array>
 #include <cstdlib>
 
-namespace xio::bootstrap {
+namespace xio {
 
 class kept_handlers {
  public:
-  // all: nothing that is loaded may change one. program: faults that the program handles itself stay its own, and all
-  // else is for the one that is called to choose.
-  enum class which { all, program };
+  // all: nothing that is loaded may change one; always: the same, also where the user has set that variable. program:
+  // faults that the program handles itself stay its own, and all else is for the one that is called to choose.
+  enum class which { all, program, always };
   explicit kept_handlers(which kept) {
-    if (std::getenv("UCX_HANDLE_ERRORS") != nullptr) return;
+    if (kept != which::always && std::getenv("UCX_HANDLE_ERRORS") != nullptr) return;
     for (std::size_t i = 0; i < all_.size(); ++i) {
       const int signal = static_cast<int>(i) + 1;
       known_[i] = sigaction(signal, nullptr, &all_[i]) == 0 &&
-                  (kept == which::all || (is_fault(signal) && all_[i].sa_handler != SIG_DFL));
+                  (kept != which::program || (is_fault(signal) && all_[i].sa_handler != SIG_DFL));
     }
   }
   kept_handlers(const kept_handlers&) = delete;
@@ -39,4 +39,4 @@ class kept_handlers {
   std::array<bool, 64> known_{};
 };
 
-}  // namespace xio::bootstrap
+}  // namespace xio
