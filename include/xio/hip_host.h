@@ -18,6 +18,7 @@
 #include "xio/device/platform/host_exec.hpp"
 #include "xio/export.h"
 #include "xio/hip_host_atomics.h"
+#include "xio/hip_host_math.h"
 #include "xio/hip_host_wave.h"
 
 #define __global__
@@ -31,14 +32,16 @@
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+  constexpr dim3(const ::xio::host_exec::index3& i) : x(i.x), y(i.y), z(i.z) {}
 };
 
 // --- Inside a kernel ---------------------------------------------------------------------------------
 
-#define threadIdx (::xio::host_exec::current->thread_index)
-#define blockIdx (::xio::host_exec::current->block_index)
-#define blockDim (::xio::host_exec::current->block_size)
-#define gridDim (::xio::host_exec::current->grid_size)
+// Of the GPU thread that runs.
+extern XIO_EXPORT __thread ::xio::host_exec::index3 threadIdx XIO_HOST_SYMBOL(threadIdx);
+extern XIO_EXPORT __thread ::xio::host_exec::index3 blockIdx XIO_HOST_SYMBOL(blockIdx);
+extern XIO_EXPORT __thread ::xio::host_exec::index3 blockDim XIO_HOST_SYMBOL(blockDim);
+extern XIO_EXPORT __thread ::xio::host_exec::index3 gridDim XIO_HOST_SYMBOL(gridDim);
 // As older programs write them.
 #define hipThreadIdx_x threadIdx.x
 #define hipThreadIdx_y threadIdx.y
@@ -63,12 +66,6 @@ inline constexpr xio_host_warp_size warpSize;
 inline void __syncthreads() { ::xio::host_exec::sync_workgroup(); }
 inline int __lane_id() { return static_cast<int>(::xio::host_exec::current->lane_id); }
 
-inline int __popcll(unsigned long long bits) { return __builtin_popcountll(bits); }
-inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
-inline int __ffsll(unsigned long long bits) { return __builtin_ffsll(static_cast<long long>(bits)); }
-inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
-inline int __clzll(long long bits) { return bits == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(bits)); }
-
 // Ordinary functions of the library: ThreadSanitizer does not know fences.
 XIO_EXPORT void __threadfence_block() XIO_HOST_SYMBOL(threadfence_block);
 XIO_EXPORT void __threadfence() XIO_HOST_SYMBOL(threadfence);
@@ -92,6 +89,7 @@ enum hipError_t {
   hipErrorIllegalState = 401,
   hipErrorNotReady = 600,
   hipErrorLaunchFailure = 719,
+  hipErrorCooperativeLaunchTooLarge = 720,
   hipErrorStreamCaptureUnsupported = 900,
   hipErrorStreamCaptureInvalidated = 901,
   hipErrorStreamCaptureMerge = 902,
@@ -255,15 +253,15 @@ XIO_EXPORT hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_
 // `kernel` is called with copies of the arguments: the types that they have here choose among overloads, and are
 // deduced from for a template, as in a launch of HIP.
 template <class Kernel, class... Arguments>
-void xio_host_launch_kernel(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
-                            Arguments&&... arguments) {
+hipError_t xio_host_launch_kernel(Kernel kernel, dim3 grid, dim3 block, std::size_t shared_bytes, hipStream_t stream,
+                                  Arguments&&... arguments) {
   struct call {
     Kernel kernel;
     std::tuple<std::decay_t<Arguments>...> arguments;
   };
   auto* const made =
       new (std::nothrow) call{kernel, std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...)};
-  xio_host_launch(
+  return xio_host_launch(
       grid, block, shared_bytes, stream,
       [](void* c) { std::apply(static_cast<const call*>(c)->kernel, static_cast<const call*>(c)->arguments); }, made,
       [](void* c) { delete static_cast<call*>(c); });

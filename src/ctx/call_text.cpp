@@ -77,6 +77,10 @@ std::string place_of(std::uint64_t at, const call_place& here) {
 
 std::string named(const dev::call_record& r, const call_place& here) {
   std::string text = name_of(r.kind);
+  if (is_transfer(r)) {
+    text += " of " + transfer_text(r, here.storage);
+    return r.local != 0 ? text + fmt::format(", buffer {:#x}", r.local) : text;
+  }
   if (r.bytes != 0) text += fmt::format(" of {} bytes", r.bytes);
   if (r.address != 0) text += fmt::format(" at {}", place_of(r.address, here));
   if (r.local != 0) text += fmt::format(", buffer {:#x}", r.local);
@@ -124,7 +128,9 @@ std::string call_text(const dev::call_record& r, const call_place& here) {
       r.kind >= static_cast<std::uint32_t>(kind::wait_until) && r.kind <= static_cast<std::uint32_t>(kind::sync_all);
   if (status == XIO_ERR_TIMEOUT && waits) return missed_text(r, here);
   if (static_cast<kind>(r.kind) == kind::team_call) return refused_text(r);
-  return named(r, here) + ": " + refusal_text(status, here.n_pes);
+  const bool asked = status == XIO_ERR_ARG || (status == XIO_ERR_STATE && is_transfer(r) && here.storage == nullptr);
+  const std::string wrong = asked ? wrong_argument(r, here.storage) : "";
+  return named(r, here) + ": " + (wrong.empty() ? refusal_text(status, here.n_pes) : wrong);
 }
 
 }  // namespace xio

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ctx/argument_text.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio {
@@ -13,6 +14,7 @@ struct call_place {
   std::uint64_t heap;  // this PE's symmetric heap
   std::uint64_t heap_bytes;
   std::uint32_t n_pes;
+  const storage_place* storage = nullptr;  // that the call named; null: it is not open, or the call names none
 };
 
 // Names the call, its PE, address and bytes, or the words that it waited for; then why it failed, and the cure.

@@ -20,7 +20,10 @@ xio_error_info_t kept_error(const context& c, const storage_book& storages, cons
   const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
   if (info.status != XIO_OK && (status == info.status || call.clock <= when)) return info;
   xio_error_info_t own{sizeof own, status, "device", 0, 0, 0, ""};
-  put_sentence(own, call_text(call, here));
+  const auto on = is_transfer(call) ? storages.place_of(call.pe) : std::nullopt;
+  call_place there = here;
+  if (on) there.storage = &*on;
+  put_sentence(own, call_text(call, there));
   return own;
 }
 

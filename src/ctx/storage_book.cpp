@@ -52,6 +52,13 @@ xio_engine_stats_t storage_book::stats(xio_storage_t s) const {
   return out;
 }
 
+std::optional<storage_place> storage_book::place_of(std::uint32_t serial) const {
+  const auto found = storages_.live().find(storages_.id_of(serial));
+  if (found == storages_.live().end()) return std::nullopt;
+  const dev::storage_view& v = found->second->view();
+  return storage_place{found->second->name(), v.bytes, v.block_bytes, v.read_only != 0};
+}
+
 void storage_book::clear() {
   for (const auto& [id, s] : storages_.live()) log::debug("xio_finalize closes {}", s->name());
   storages_.clear();

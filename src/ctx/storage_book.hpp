@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/options.hpp"
+#include "ctx/argument_text.hpp"
 #include "ctx/engines.hpp"
 #include "ctx/handles.hpp"
 #include "ctx/storage.hpp"
@@ -25,6 +27,8 @@ class storage_book {
                      const std::function<void(std::uint32_t row)>& take_row);
   void close(xio_storage_t s);
   const dev::storage_view& info(xio_storage_t s) const { return storages_.get(s.id).view(); }
+  // Of the storage with that number in this world, if it is open.
+  std::optional<storage_place> place_of(std::uint32_t serial) const;
   const dev::storage_view* row(xio_storage_t s) const { return storages_.get(s.id).row(); }
   xio_engine_stats_t stats(xio_storage_t s) const;
   void clear();

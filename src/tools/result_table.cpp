@@ -47,6 +47,8 @@ struct result_table::state {
   table_format format;
   facts about;
   std::FILE* to;
+  std::size_t columns;
+  std::vector<std::string> left_out;
   bool fine = true;
   bool begun = false;
   json rows = json::array();
@@ -57,13 +59,31 @@ struct result_table::state {
 
   // Columns are as wide as their heads, and wide enough for what usually stands there.
   static std::size_t width_of(const field& f) {
-    return std::max<std::size_t>({f.name.size(), f.width, std::holds_alternative<std::string>(f.is) ? 7u : 9u});
+    return std::max<std::size_t>({f.name.size(), f.width, std::holds_alternative<std::string>(f.is) ? 6u : 8u});
+  }
+
+  bool is_shown(const field& f) const {
+    return f.in_table && std::find(left_out.begin(), left_out.end(), f.name) == left_out.end();
+  }
+
+  void choose_columns(const std::vector<field>& row) {
+    for (;;) {
+      std::size_t width = 0;
+      const field* next = nullptr;
+      for (const field& f : row) {
+        if (!is_shown(f)) continue;
+        width += width_of(f) + (width == 0 ? 0 : 2);
+        if (f.leaves != 0 && (next == nullptr || f.leaves < next->leaves)) next = &f;
+      }
+      if (columns == 0 || width <= columns || next == nullptr) return;
+      left_out.push_back(next->name);
+    }
   }
 
   void table_row(const std::vector<field>& row, bool head) {
     std::string line;
     for (const field& f : row) {
-      if (!f.in_table) continue;
+      if (!is_shown(f)) continue;
       const std::string text = head ? f.name : text_of(f.is);
       line += std::holds_alternative<std::string>(f.is) ? fmt::format("{:<{}}  ", text, width_of(f))
                                                         : fmt::format("{:>{}}  ", text, width_of(f));
@@ -79,16 +99,22 @@ struct result_table::state {
     write(line + "\n");
   }
 
-  void begin_table() {
+  void begin_table(const std::vector<field>& row) {
+    choose_columns(row);
     for (const auto& [name, is] : about)
       if (!is.empty()) write(fmt::format("# {}: {}\n", name, is));
+    std::string more;
+    for (const std::string& name : left_out) more += " " + name;
+    if (!more.empty()) write("# --wide has more:" + more + "\n");
   }
 };
 
-result_table::result_table(table_format format, facts about, std::FILE* to) : state_(std::make_unique<state>()) {
+result_table::result_table(table_format format, facts about, std::FILE* to, std::size_t columns)
+    : state_(std::make_unique<state>()) {
   state_->format = format;
   state_->about = std::move(about);
   state_->to = to;
+  state_->columns = columns;
 }
 
 result_table::~result_table() = default;
@@ -102,7 +128,7 @@ void result_table::add(const std::vector<field>& row) {
     return;
   }
   const bool csv = s.format == table_format::csv;
-  if (!s.begun && !csv) s.begin_table();
+  if (!s.begun && !csv) s.begin_table(row);
   for (const bool head : {true, false})
     if (!head || !s.begun) csv ? s.csv_row(row, head) : s.table_row(row, head);
   s.begun = true;

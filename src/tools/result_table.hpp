@@ -20,17 +20,20 @@ struct field {
   cell is;
   bool in_table = true;   // false: a detail for programs; the same in every row
   std::size_t width = 0;  // of its column in a table, at least; the same in every row
+  unsigned leaves = 0;    // a table that is too wide goes without it, with 1 first; 0: it stays
 };
 
 using facts = std::vector<std::pair<std::string, std::string>>;
 
 enum class table_format { table, csv, json };
 
-// Rows come out as they are added, but for JSON, which is one object: {facts..., "results": [rows]}. A table begins
-// with a line "# name: value" for each fact; CSV (RFC 4180) has them as its last columns.
+// A table says above its rows which columns it goes without. Rows come out as they are added, but for JSON, which is
+// one object: {facts..., "results": [rows]}. A table begins with a line "# name: value" for each fact; CSV (RFC 4180)
+// has them as its last columns.
 class result_table {
  public:
-  result_table(table_format format, facts about, std::FILE* to);
+  // columns: a table is to fit them; 0: it may be as wide as it is.
+  result_table(table_format format, facts about, std::FILE* to, std::size_t columns = 0);
   ~result_table();
   result_table(const result_table&) = delete;
   result_table& operator=(const result_table&) = delete;

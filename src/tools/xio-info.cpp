@@ -57,6 +57,8 @@ std::vector<section> sections_of(const settings& s) {
 std::string report(const settings& s, int& exit_status) {
   if (s.env) return s.json ? xio::info::options_as_json() : xio::info::options_as_text();
   if (s.enable) return xio::info::enable_atomics(s.device);
+  if (!s.bind.empty()) return xio::info::bind_drive(s.root, s.bind);
+  if (!s.unbind.empty()) return xio::info::unbind_drive(s.root, s.unbind);
   const auto sections = sections_of(s);
   if (s.preflight && xio::info::lacks_something(sections[0])) exit_status = k_exit_missing;
   return s.json ? xio::info::as_json(sections) : xio::info::as_text(sections);

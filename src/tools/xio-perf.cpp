@@ -74,7 +74,7 @@ class campaign {
         plans_(std::move(plans)),
         m_(m),
         about_(facts_of(m, s.n_pes())),
-        out_(set.format, about_, stdout) {
+        out_(set.format, about_, stdout, set.wide ? 0 : 80) {
     table_ = shape_of(plans_, set.message_rate);
     std::uint64_t total = 0;
     for (const plan& p : plans_) total += p.sizes.size();

@@ -6,11 +6,13 @@
 // Exit status: 0; 1 if data or an engine was wrong (the sentence says which); 2 for a wrong command line, and then
 // nothing was touched; 130 if a signal ended what has an end.
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 #include "base/error.hpp"
 #include "config.h"
 #include "tools/command_line.hpp"
+#include "tools/overwrite.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-tester/settings.hpp"
 
@@ -44,6 +46,7 @@ void add_shared(tools::command& app, settings& all) {
   app.flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge");
   app.word("--dump-pattern", d.path, "write the test pattern to this file, and end");
   app.number("--dump-pattern-seed", d.seed, "its seed");
+  app.flag("--i-know", d.i_know, "it may replace a file's data that no test wrote");
   app.size("--dump-pattern-size", d.bytes, "its bytes (needed)", 1, std::uint64_t{1} << 44);
   app.size("--dump-pattern-block-size", d.block_bytes, "bytes of its blocks", 8, std::uint64_t{1} << 30);
   app.size("--dump-pattern-offset", d.offset, "where it begins", 0, std::uint64_t{1} << 60);
@@ -56,10 +59,16 @@ int run_alone(const tools::command& app, const settings& s) {
   if (!s.dump.path.empty()) {
     if (s.dump.bytes == 0) return refuse("--dump-pattern wants --dump-pattern-size");
     if (s.dump.block_bytes % 8 != 0) return refuse("--dump-pattern-block-size is no multiple of 8");
+    std::error_code none;
+    const bool holds_data =
+        std::filesystem::is_regular_file(s.dump.path, none) || std::filesystem::is_block_file(s.dump.path, none);
+    if (const std::string lost = s.dump.i_know || !holds_data ? "" : xio::tools::lost_by_writing(s.dump.path);
+        !lost.empty())
+      return refuse("--dump-pattern: " + lost + "; add --i-know if that is meant");
     return run_dump(s.dump);
   }
   for (const char* flag :
-       {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset"})
+       {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset", "--i-know"})
     if (app.given(flag)) return refuse(std::string(flag) + " goes with --dump-pattern");
   if (s.shared.list) run_list();
   if (s.shared.info) run_info(s.shared);
@@ -71,6 +80,7 @@ int run_alone(const tools::command& app, const settings& s) {
 std::string misplaced(const std::string& endpoint, const tools::command& app, const shared_settings& s) {
   if (endpoint != "test-ep" && s.delay_ns != 0) return "--delay is for test-ep";
   if (endpoint != "nvme-ep" && s.mmio_bridge) return "--pci-mmio-bridge is for nvme-ep";
+  if (endpoint != "nvme-ep" && app.given("--i-know")) return "--i-know is for nvme-ep and --dump-pattern";
   for (const char* flag : {"--info", "--list-endpoints", "--dump-pattern"})
     if (app.given(flag)) return std::string(flag) + " goes without an endpoint";
   return "";

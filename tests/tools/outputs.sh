@@ -25,7 +25,7 @@ write_as() {
   if [ "$1" = relay ]; then
     out=$(timeout -k 5 100 "$start" -n 2 "$builddir/examples/relay/relay" --in in --out "$2" 2>&1)
   else
-    out=$(timeout -k 5 100 "$builddir/xio-tester" --dump-pattern "$2" --dump-pattern-size 300001 2>&1)
+    out=$(timeout -k 5 100 "$builddir/xio-tester" --dump-pattern "$2" --dump-pattern-size 300001 --i-know 2>&1)
   fi
   got=$?
 }

@@ -303,7 +303,7 @@ says 'use +xio_storage_open "nvme:0000:05:00\.0/1"'
 says 'addresses +by type 1 \(there is no /dev/iommu\)'
 says 'model +A Drive$'
 says 'nvme0n1 +1000 \(512-byte sectors\)'
-says 'use +bind it to vfio-pci: driverctl set-override 0000:06:00\.0 vfio-pci'
+says 'use +bind it to vfio-pci: xio-info --bind 0000:06:00\.0'
 echo '36 35 259:0 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine/proc/self/mountinfo"
 run 0 "$info" --root "$machine"
 says 'held +yes \(nvme0n1 is mounted on /data\)'
@@ -320,6 +320,81 @@ says 'addresses +by type 1 \(XIO_VFIO_IOMMU\)'
 rm "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
 run 0 "$info" --root "$machine"
 says 'addresses +none \(.*behind no IOMMU'
+
+# --- A drive is given to vfio-pci, and back: what is in use stays as it is ---
+at=$machine/sys/bus/pci drive6=$machine/sys/bus/pci/devices/0000:06:00.0
+mkdir -p "$machine/sys/kernel/iommu_groups/18/devices" "$machine/sys/block/nvme0n1/holders"
+ln -s ../../../../kernel/iommu_groups/18 "$drive6/iommu_group"
+for file in "$drive6/driver_override" "$at/drivers/nvme/unbind" "$at/drivers/vfio-pci/unbind" "$at/drivers_probe"; do : >"$file"; done
+# stays WHY [COMMAND...]: nothing is printed or written.
+stays() {
+  run 1 "$info" --root "$machine" "${@:2}"
+  says "$1"
+  silent '^echo'
+  checks=$((checks + 1))
+  [ ! -s "$drive6/driver_override" ] && [ ! -s "$at/drivers_probe" ] || wrong "written although refused: $1"
+}
+bind=(--bind 06:00.0)
+stays '0000:06:00\.0 stays as it is: nvme0n1 is mounted on /data; free it first' "${bind[@]}"
+echo '36 35 259:0 / / rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine/proc/self/mountinfo"
+stays 'nvme0n1 is mounted as the root file system' "${bind[@]}"
+: >"$machine/proc/self/mountinfo"
+echo '/dev/nvme0n1 partition 1 0 -2' >"$machine/proc/swaps"
+stays 'nvme0n1 is swapped on' "${bind[@]}"
+rm "$machine/proc/swaps"
+: >"$machine/sys/block/nvme0n1/holders/md0"
+stays 'nvme0n1 is part of md0' "${bind[@]}"
+rm "$machine/sys/block/nvme0n1/holders/md0"
+echo 2 >"$drive6/sriov_numvfs"
+stays 'it has 2 virtual functions' "${bind[@]}"
+rm "$drive6/sriov_numvfs"
+mkdir -p "$at/devices/0000:06:00.1" "$machine/sys/kernel/iommu_groups/18/devices/0000:06:00.1"
+echo 0x020000 >"$at/devices/0000:06:00.1/class"
+ln -s ../../../../bus/pci/drivers/e1000e "$at/devices/0000:06:00.1/driver"
+stays 'shares IOMMU group 18 with 0000:06:00\.1, which e1000e drives' "${bind[@]}"
+rm -r "$machine/sys/kernel/iommu_groups/18/devices/0000:06:00.1" "$at/devices/0000:06:00.1"
+mv "$at/drivers/vfio-pci" "$work/vfio-pci"
+stays 'modprobe vfio-pci' "${bind[@]}"
+mv "$work/vfio-pci" "$at/drivers/vfio-pci"
+stays 'is in no IOMMU group' --bind 0000:05:00.0
+run 2 "$info" --root "$machine" --bind 03:00.0
+says 'is no NVMe controller'
+run 2 "$info" --root "$machine" --bind 77:00.0
+says 'there is no PCI function 0000:77:00\.0'
+run 2 "$info" --bind 06:00.0 --unbind 06:00.0
+says 'one subject each'
+run 2 "$info" --bind 06:00.0 --json
+# probed DRIVER: what the kernel does when it is told to find a driver for the drive.
+probed() {
+  rm "$at/drivers_probe"
+  mkfifo "$at/drivers_probe"
+  (read -r bdf <"$at/drivers_probe" && [ "$bdf" = 0000:06:00.0 ] && ln -sfn "../../../../bus/pci/drivers/$1" "$drive6/driver") &
+}
+probed vfio-pci
+run 0 "$info" --root "$machine" "${bind[@]}"
+wait
+says '0000:06:00\.0 is bound to vfio-pci now, until the next boot'
+says 'chown USER /dev/vfio/18; back: xio-info --unbind 0000:06:00\.0'
+checks=$((checks + 1))
+[ "$(grep '^echo' <<<"$out")" = "echo vfio-pci > $drive6/driver_override
+echo 0000:06:00.0 > $at/drivers/nvme/unbind
+echo 0000:06:00.0 > $at/drivers_probe" ] || wrong "the steps are not said: $out"
+checks=$((checks + 1))
+[ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ] || wrong 'the steps were not done'
+run 0 "$info" --root "$machine" "${bind[@]}"
+says 'bound to vfio-pci already'
+mkdir -p "$machine/proc/4242/fd"
+echo trainer >"$machine/proc/4242/comm"
+ln -s /dev/vfio/18 "$machine/proc/4242/fd/7"
+run 1 "$info" --root "$machine" --unbind 06:00.0
+says 'process 4242 \(trainer\) has /dev/vfio/18 open'
+rm -r "$machine/proc/4242"
+probed nvme
+run 0 "$info" --root "$machine" --unbind 06:00.0
+wait
+says "is Linux' again: nvme has it"
+run 0 "$info" --root "$machine" --unbind 06:00.0
+says 'is not bound to vfio-pci: nvme has it'
 
 # --- Drives of the kernel module, and their way to GPU memory ---
 drive 0000:04:00.0 xio

@@ -216,9 +216,12 @@ says '^# machine: .'
 says '^# cpu: .*, [0-9]+ cores$'
 says "^# platform: $gpu\$"
 says '^# pes: 2$'
-says '^test +scope +bytes +min_us +median_us +p99_us +p999_us +max_us +GB_per_s +Mmsg_per_s +route +emulated$'
+says '^test +scope +bytes +median_us +GB_per_s +Mmsg_per_s +route +emulated$'
+says '^# --wide has more: max_us min_us p999_us p99_us$'
 says '^put_bw +block +1024 '
 says '^# direct: load/store$'
+passes "$perf" put_bw --wide -b 1k -e 1k -n 3 --report_msgrate
+says '^test +scope +bytes +min_us +median_us +p99_us +p999_us +max_us +GB_per_s +Mmsg_per_s +route +emulated$'
 if [ "$gpu" = host ]; then says '^put_bw.* direct +emulated$'; fi
 # Columns stand below their heads, also where names are long and only some tests have an op.
 passes "$run" -n 2 "$perf" put_lat atomic_lat put_signal_pingpong -e 8 -n 2 -w 0 -a compare_swap,inc
@@ -226,6 +229,10 @@ says '^test +op +scope +bytes '
 checks=$((checks + 1))
 [ "$(grep -v '^#' <<<"$out" | awk '{print match($0, /scope|thread/)}' | sort -u | wc -l)" = 1 ] ||
   wrong 'scope does not stand in one column'
+checks=$((checks + 1))
+[ "$(grep -v '^#' <<<"$out" | wc -L)" -le 80 ] || wrong "the table is wider than 80 characters: $out"
+passes "$perf" put_lat -e 8 -n 2 -w 0
+says '^test +scope +bytes +median_us +p99_us +GB_per_s +route +emulated$'
 if command -v python3 >/dev/null; then
   out=$(timeout -k 5 120 "$run" -n 2 "$perf" put_lat -e 64 -n 5 --format json 2>/dev/null)
   checks=$((checks + 1))
@@ -255,6 +262,13 @@ says "^set xtics \\('512' 512, '4K' 4096, '1M' 1048576\\)\$"
 says "title 'put_lat thread, median'.* title 'put_lat thread, p99'.* title 'get_lat thread, p99'"
 checks=$((checks + 1))
 [ "$(grep -c '^e$' <<<"$out")" = 4 ] || wrong 'not two curves for each test'
+# The ninth series has the first one's colour, and points of its own; a barrier lies over the sizes of the others.
+passes env PATH="$scratch/bin:$PATH" "$perf" barrier put_lat get_lat -s all --sizes 512,4k -n 3 --plot "$scratch/many.png"
+out=$(cat "$scratch/script")
+says "linecolor 1 linewidth 2 pointtype 7 title 'barrier thread, median'"
+says "linecolor 1 linewidth 2 pointtype 5 title 'get_lat block, median'.* pointtype 4 dashtype 2 title 'get_lat block, p99'"
+checks=$((checks + 1))
+[ "$(awk '/^[0-9]/ {print $1} /^e$/ {exit}' <<<"$out" | xargs)" = '512 4096' ] || wrong 'a barrier is drawn at a size'
 passes env PATH="$scratch/bin:$PATH" "$perf" put_bw --sizes 4k -n 5 --plot "$scratch/rates.png"
 out=$(cat "$scratch/script")
 says "title 'put_bw block'\$"

@@ -94,6 +94,8 @@ refuses 'are no whole waves of' put_bw -s wave -t 33
 refuses 'of which [0-9]+ run at the same time' put_bw -c 65535 --lockstep
 refuses 'samples do not fit' put_lat -n 10000000 -s block nvme_read -c 1024 -t 1024
 refuses 'take more than 4G of memory' nvme_read -b 1G -e 1G
+refuses 'a barrier has none' barrier --plot "$scratch/x.png"
+refuses '--wide goes with --format table' put_lat --wide --format csv
 refuses 'its folder is not there' put_lat --plot "$scratch/none/x.png"
 mkdir "$scratch/folder"
 refuses '--plot .*/folder: that is no file' put_lat --plot "$scratch/folder"

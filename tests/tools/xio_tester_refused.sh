@@ -149,6 +149,11 @@ refused '--to-host and --dst-gpu' sdma-ep p2p --to-host --dst-gpu 0
 refused '--list-endpoints goes without an endpoint' --list-endpoints test-ep
 refused '--dump-pattern wants --dump-pattern-size' --dump-pattern "$new"
 refused '--dump-pattern-size goes with --dump-pattern' --dump-pattern-size 4k
+echo precious >"$new"
+refused '--dump-pattern: .*; add --i-know' --dump-pattern "$new" --dump-pattern-size 4k
+[ "$(cat "$new")" = precious ] || wrong '--dump-pattern replaced what no test wrote'
+rm "$new"
+refused '--i-know is for nvme-ep' sdma-ep p2p --i-know
 refused 'is no multiple of 8' --dump-pattern "$new" --dump-pattern-size 4k --dump-pattern-block-size 12
 
 # --- What must not be written ---

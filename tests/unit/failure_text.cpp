@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "ctx/call_text.hpp"
 #include "says.hpp"
 #include "transport/nvme/status_text.hpp"
 #include "transport/rdma/vendor_text.hpp"
@@ -150,6 +151,58 @@ TEST(failure_text, every_refusal_has_a_sentence_of_its_own) {
   EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_SYMMETRIC, 2), "xio_malloc");
   EXPECT_PRED2(says, refusal_text(XIO_ERR_NOT_REGISTERED, 2), "xio_mem_register");
   EXPECT_PRED2(says, refusal_text(XIO_ERR_IO, 2), "XIO_ERR_IO");
+}
+
+struct refused_call {
+  dev::call_kind kind;
+  std::uint32_t pe;
+  std::uint64_t address, local, bytes;
+  const char* words;
+};
+
+// The argument is named from what the record has of the call.
+TEST(failure_text, a_refused_argument_is_named) {
+  using enum dev::call_kind;
+  const storage_place on{"file:" + std::string(200, 'x') + "data.bin", 100352, 512, false};
+  const storage_place kept{"file:kept", 100352, 512, true};
+  const refused_call calls[] = {
+      {storage_read, 1, 100, 64, 512, "512 bytes at offset 100 of ..."},
+      {storage_read, 1, 100, 64, 512, "data.bin, buffer 0x40: the offset is no multiple of its block of 512 bytes"},
+      {storage_read, 1, 0, 64, 100001, "the size is no multiple of its block of 512 bytes"},
+      {storage_write, 1, 1048576, 64, 512, "it ends behind the storage's 100352 bytes"},
+      {storage_compare, 1, 512, 0, 512, "the buffer is null"},
+      {storage_read, 1, 512, 66, 512, "the buffer's address is no multiple of 4"},
+      {put, 1, 0x1000, 0, 8, "the local buffer is null"},
+      {get, 1, 0, 64, 8, "the symmetric address is null"},
+      {put_strided, 1, 0x1000, 64, 8, "a stride is 0"},
+      {put_value, 1, 0x1002, 0, 4, "the value's address is no multiple of its 4 bytes"},
+      {signal_op, 1, 0x1004, 0, 8, "the signal's address is no multiple of its 8 bytes"},
+      {signal_op, 1, 0x1008, 0, 8, "neither XIO_SIGNAL_SET nor XIO_SIGNAL_ADD"},
+      {put_signal, 1, 0x1001, 0, 100, "the local buffer is null"},
+      {put_counter, dev::k_no_pe, 0, 0, 8, "the counter's address is null"},
+      {put_packet, 1, 0x1000, 0, 65, "4 to 64 bytes"},
+      {wait_packet, dev::k_no_pe, 0x1004, 0, 8, "the packet's address is null or no multiple of 8"},
+      {wait_until, dev::k_no_pe, 0, 0, 8, "the word's address is null"},
+      {wait_until, dev::k_no_pe, 0x1000, 0, 8, "none of XIO_CMP_EQ to XIO_CMP_LE"},
+      {atomic, 1, 0x1004, 0, 8, "the word's address is no multiple of its 8 bytes"},
+  };
+  const auto said = [](const refused_call& c, xio_status_t status, const storage_place* storage) {
+    dev::call_record r{};
+    r.status = static_cast<std::uint32_t>(status);
+    r.kind = static_cast<std::uint32_t>(c.kind);
+    r.pe = c.pe;
+    r.address = c.address;
+    r.local = c.local;
+    r.bytes = c.bytes;
+    return call_text(r, {0x1000, 0x1000, 2, storage});
+  };
+  for (const refused_call& c : calls) {
+    EXPECT_PRED2(says, said(c, XIO_ERR_ARG, &on), c.words);
+    EXPECT_LT(said(c, XIO_ERR_ARG, &on).size(), sizeof xio_error_info_t{}.sentence);
+  }
+  EXPECT_PRED2(says, said({storage_write, 1, 512, 64, 512, ""}, XIO_ERR_ARG, &kept), "XIO_STORAGE_READ_ONLY");
+  EXPECT_PRED2(says, said({storage_read, 0, 512, 64, 512, ""}, XIO_ERR_STATE, nullptr), "the storage is null");
+  EXPECT_PRED2(says, said({storage_read, 7, 512, 64, 512, ""}, XIO_ERR_STATE, nullptr), "not open, buffer 0x40: the");
 }
 
 // Guard bytes on either side: a sentence that is too long is cut, and ends.

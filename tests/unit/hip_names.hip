@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "xio/hip.h"
@@ -186,6 +187,60 @@ TEST(hip_names, a_workgroup_is_a_group) {
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   for (unsigned i = 0; i < 60; ++i) EXPECT_EQ(ranks[i], i % 30 + 30000);
   for (const unsigned sum : sums) EXPECT_EQ(sum, 435u + 30 * 30000);
+}
+
+// --- Arithmetic, vectors, and what else a program has that was never written for XIO ---
+
+struct event {
+  int threadIdx, blockDim;  // a member may have such a name
+};
+
+__constant__ int scale;
+
+__global__ void arithmetic(double* out, float4 v, int n) {
+  const event e{static_cast<int>(threadIdx.x), 2};
+  const dim3 block = blockDim;
+  const double all[] = {sqrtf(v.x),
+                        pow(2.0, 3.0),
+                        max(1, 2),
+                        static_cast<double>(min(2u, 7u)),
+                        max(1.5f, v.y),
+                        static_cast<double>(__clz(1)),
+                        static_cast<double>(__brev(1u) >> 31),
+                        rsqrtf(v.x),
+                        static_cast<double>(__umulhi(1u << 31, 4)),
+                        __int_as_float(__float_as_int(v.z)),
+                        static_cast<double>(e.threadIdx + e.blockDim),
+                        static_cast<double>(block.x),
+                        static_cast<double>(scale * n),
+                        static_cast<double>(make_uint3(1, 2, 3).z)};
+  for (std::size_t i = 0; i < std::size(all); ++i) out[i] = all[i];
+}
+
+TEST(hip_names, arithmetic_vectors_symbols_and_launches_by_pointers) {
+  static_assert(alignof(float4) == 16 && alignof(float2) == 8 && sizeof(float3) == 12 && alignof(double4) == 16);
+  double got[14] = {};
+  double* out = got;
+  float4 v = make_float4(4, 2.5f, -3, 0);
+  int n = 3;
+  const int seven = 7;
+  ASSERT_EQ(hipMemcpyToSymbol(HIP_SYMBOL(scale), &seven, sizeof seven), hipSuccess);
+  EXPECT_EQ(hipMemcpyToSymbol(HIP_SYMBOL(scale), &seven, sizeof seven, 1), hipErrorInvalidValue);
+  void* arguments[] = {&out, &v, &n};
+  ASSERT_EQ(hipLaunchCooperativeKernel(arithmetic, dim3(1), dim3(1), arguments, 0, nullptr), hipSuccess);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  const double wanted[] = {2, 8, 2, 2, 2.5, 31, 1, 0.5, 2, -3, 2, 1, 21, 3};
+  for (std::size_t i = 0; i < std::size(wanted); ++i) EXPECT_EQ(got[i], wanted[i]) << i;
+  EXPECT_EQ(hipLaunchCooperativeKernel(arithmetic, dim3(1 << 20), dim3(1), arguments, 0, nullptr),
+            hipErrorCooperativeLaunchTooLarge);
+  int blocks = 0, threads = 0, peers = 1;
+  EXPECT_EQ(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, arithmetic, 64, 0), hipSuccess);
+  EXPECT_EQ(blocks, 1);
+  EXPECT_EQ(hipOccupancyMaxPotentialBlockSize(&blocks, &threads, arithmetic), hipSuccess);
+  EXPECT_EQ(threads, 1024);
+  EXPECT_EQ(hipDeviceCanAccessPeer(&peers, 0, 0), hipSuccess);
+  EXPECT_EQ(peers, 0);
+  EXPECT_EQ(hipDeviceEnablePeerAccess(1, 0), hipErrorInvalidDevice);
 }
 
 }  // namespace

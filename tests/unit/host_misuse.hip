@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <set>
+#include <string>
 
+#include "xio/device/impl/forms.hpp"
 #include "xio/hip.h"
 
 namespace {
@@ -148,6 +150,63 @@ TEST(host_misuse, a_destroyed_stream_ends_its_work) {
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(*n, 50 * 128);
   EXPECT_EQ(hipHostFree(n), hipSuccess);
+}
+
+// --- Calls of a group that not all of it makes ---
+
+// A call of XIO's, as all are defined.
+XIO_DEFINE_GROUP_FORMS(xio_status_t, trial, (const int* data, int n), (data, n),
+                       (g.sync(), n < 0 ? XIO_ERR_ARG : XIO_OK))
+
+enum class use { right, right_wave, one, parts, branches, beside_syncthreads, first_lanes, wave_parts };
+
+__global__ void call_as(use how, const int* data) {
+  const int t = static_cast<int>(threadIdx.x);
+  switch (how) {
+    case use::right: trial_wg(data, 8), trial_wg(data + 1, 8); break;
+    case use::right_wave: trial_wave(data + t / warpSize, t / warpSize), __syncthreads(); break;
+    case use::one:
+      if (t == 0) trial_wg(data, 8);
+      break;
+    case use::parts: trial_wg(data + t, 8); break;
+    case use::branches: t < 64 ? trial_wg(data, 8) : trial_wg(data + 64, 8); break;
+    case use::beside_syncthreads:
+      if (t < 7)
+        trial_wg(data, 8);
+      else
+        __syncthreads();
+      break;
+    case use::first_lanes:
+      if (t % warpSize == 0) trial_wave(data, 8);
+      break;
+    case use::wave_parts: trial_wave(data + t, 8); break;
+  }
+  __syncthreads();
+}
+
+TEST(host_misuse, a_call_of_a_group_is_made_by_all_of_it) {
+  const struct {
+    use how;
+    const char* words;  // "": the kernel ends well
+  } cases[] = {
+      {use::right, ""},
+      {use::right_wave, ""},
+      {use::one, "some threads of a workgroup are in trial_wg, and others in no call of a group"},
+      {use::parts, "threads of one workgroup gave trial_wg different arguments"},
+      {use::branches, "threads of one workgroup gave trial_wg different arguments"},
+      {use::beside_syncthreads, "some threads of a workgroup are in trial_wg"},
+      {use::first_lanes, "some threads of a wave are in trial_wave"},
+      {use::wave_parts, "threads of one wave gave trial_wave different arguments"},
+  };
+  static int data[256];
+  for (const auto& c : cases) {
+    testing::internal::CaptureStderr();
+    hipLaunchKernelGGL(call_as, dim3(2), dim3(128), 0, nullptr, c.how, data);
+    const hipError_t ended = hipDeviceSynchronize();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(ended, *c.words == '\0' ? hipSuccess : hipErrorLaunchFailure) << c.words;
+    EXPECT_NE(said.find(c.words), std::string::npos) << c.words << ", not: " << said;
+  }
 }
 
 }  // namespace

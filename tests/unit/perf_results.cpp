@@ -58,9 +58,9 @@ TEST(statistics, percentiles_are_samples) {
 
 // --- Printing ----------------------------------------------------------------------------------------
 
-std::string printed(table_format format, const std::vector<std::vector<field>>& rows) {
+std::string printed(table_format format, const std::vector<std::vector<field>>& rows, std::size_t columns = 0) {
   std::FILE* to = std::tmpfile();
-  result_table out(format, {{"machine", "a \"b\", c"}, {"pes", "2"}}, to);
+  result_table out(format, {{"machine", "a \"b\", c"}, {"pes", "2"}}, to, columns);
   for (const auto& row : rows) out.add(row);
   EXPECT_TRUE(out.finish());
   std::string text(static_cast<std::size_t>(std::ftell(to)), '\0');
@@ -88,9 +88,19 @@ TEST(result_table, table_is_for_people) {
   EXPECT_EQ(printed(table_format::table, k_rows),
             "# machine: a \"b\", c\n"
             "# pes: 2\n"
-            "test         bytes         us\n"
-            "put              8      1.235\n"
-            "get,x      1048576\n");
+            "test       bytes        us\n"
+            "put            8     1.235\n"
+            "get,x    1048576\n");
+}
+
+// Columns leave in their order until the table fits; the rest stays, also where it is too wide.
+TEST(result_table, a_table_fits_its_columns) {
+  const std::vector<field> row{{"a", 1.0}, {"b", 2.0, true, 0, 2}, {"c", 3.0, true, 0, 1}};
+  EXPECT_EQ(printed(table_format::table, {row}, 28).find("wide"), std::string::npos);
+  EXPECT_NE(printed(table_format::table, {row}, 27).find("# --wide has more: c\n       a         b\n"),
+            std::string::npos);
+  EXPECT_NE(printed(table_format::table, {row}, 5).find("# --wide has more: c b\n       a\n   1.000\n"),
+            std::string::npos);
 }
 
 TEST(result_table, json_is_one_object) {

@@ -52,7 +52,7 @@ void fiber_workgroup::make_strand() {
 }
 
 void fiber_workgroup::go(strand& from, strand& to) {
-  current = to.lane;
+  make_current(to.lane);
   switch_strand(from, to);
 }
 
@@ -80,7 +80,7 @@ void fiber_workgroup::live_on(strand& self) {
     if (next != nullptr && next->on == nullptr) {
       next->on = &self;
       self.lane = next;
-      current = next;
+      make_current(next);
       continue;
     }
     idle_.push_back(&self);
@@ -143,11 +143,11 @@ void fiber_workgroup::abandon_blocked() {
 void fiber_workgroup::block(lane_state& me) {
   lane_state* next = pick();
   if (next != &me) go(*me.on, strand_of(*next));
-  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_, nullptr);
+  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
 }
 
 void fiber_workgroup::pause(lane_state& me) {
-  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_, nullptr);
+  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
   if (ready_ == 0) {
     if (!do_chores()) yield_thread();
     return;
@@ -198,7 +198,7 @@ void fiber_workgroup::run(launch& l, std::uint64_t index) {
   ready_ = 0;
   if (lanes_.size() == 1) {
     // Nobody to switch to: the OS thread's own stack will do.
-    current = &lanes_[0];
+    make_current(&lanes_[0]);
     run_lane(lanes_[0]);
     current = nullptr;
     return;

@@ -198,6 +198,7 @@ const char* hipGetErrorName(hipError_t error) {
     XIO_NAME(hipErrorNotReady)
     XIO_NAME(hipErrorIllegalState)
     XIO_NAME(hipErrorLaunchFailure)
+    XIO_NAME(hipErrorCooperativeLaunchTooLarge)
     XIO_NAME(hipErrorStreamCaptureUnsupported)
     XIO_NAME(hipErrorStreamCaptureInvalidated)
     XIO_NAME(hipErrorStreamCaptureMerge)
@@ -234,6 +235,7 @@ const char* hipGetErrorString(hipError_t error) {
     case hipErrorCapturedEvent: return "the event was recorded in a captured stream";
     case hipErrorStreamCaptureWrongThread: return "the capture began in another thread";
     case hipErrorLaunchFailure: return "a kernel failed; the log says why";
+    case hipErrorCooperativeLaunchTooLarge: return "more workgroups than run at the same time";
     case hipErrorUnknown: break;
   }
   return "unknown error";

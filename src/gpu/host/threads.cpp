@@ -24,7 +24,7 @@ void thread_workgroup::serve(launch& l, unsigned index) {
     }
     together_.arrive_and_wait();
     if (!more_) return;
-    current = &lanes_[index];
+    make_current(&lanes_[index]);
     run_lane(lanes_[index]);
     current = nullptr;
     together_.arrive_and_wait();
@@ -32,7 +32,7 @@ void thread_workgroup::serve(launch& l, unsigned index) {
 }
 
 void thread_workgroup::pause(lane_state&) {
-  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_, nullptr);
+  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
   sched_yield();
 }
 
@@ -48,7 +48,7 @@ void thread_workgroup::block(lane_state& me) {
   const bool woken = mine.woken;
   mine.woken = false;
   if (!woken) forget_waiters();
-  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_, nullptr);
+  if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
 }
 
 void thread_workgroup::wake(lane_state& l) {

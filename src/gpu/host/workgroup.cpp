@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/workgroup.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/host/settings.hpp"
+#include "xio/hip_host.h"
+
+__thread xio::host_exec::index3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace xio::host_exec {
 
 __thread lane* current = nullptr;
+
+void make_current(lane_state* l) {
+  current = l;
+  if (l == nullptr) return;
+  threadIdx = l->thread_index;
+  blockIdx = l->block_index;
+  blockDim = l->block_size;
+  gridDim = l->grid_size;
+}
 
 namespace {
 
@@ -94,6 +109,7 @@ void workgroup::prepare(launch& l, std::uint64_t index) {
       me.lane_id = i;
       me.wave_size = wave_size;
       me.wave_live = home.count;
+      me.call = nullptr;
       me.group = this;
       me.home = &home;
       me.on = nullptr;
@@ -119,8 +135,8 @@ void workgroup::run_lane(lane_state& me) noexcept {
   leave(me);
 }
 
-void workgroup::leave_kernel(launch& l, const char* why) {
-  if (why != nullptr) l.fail_with(why);
+void workgroup::leave_kernel(launch& l, const std::string& why) {
+  if (!why.empty()) l.fail_with(why);
   throw abandoned{};
 }
 
@@ -149,8 +165,29 @@ void workgroup::release_barrier() {
   at_barrier_.clear();
 }
 
+// Of two lanes that are to leave together what they are in. Where none is in a call of XIO it is the program's matter.
+void workgroup::compare_calls(const lane_state& a, const lane_state& b, const char* whole, const char* of) {
+  const std::string_view one = a.call != nullptr ? a.call : "", other = b.call != nullptr ? b.call : "";
+  if (one == other && a.arguments == b.arguments) return;
+  const bool first = !one.empty();
+  const std::string_view in = first ? one : other, beside = first ? other : one;
+  if (one == other)
+    leave_kernel(*launch_, fmt::format("threads of one {} gave {} different arguments; all threads of a {} make a {} "
+                                       "call together, with the same arguments",
+                                       whole, in, whole, of));
+  leave_kernel(
+      *launch_,
+      fmt::format("some threads of a {} are in {}, and others in {}; all threads of a {} make a {} "
+                  "call together",
+                  whole, in, beside.empty() ? "no call of a group, at __syncthreads or in another branch" : beside,
+                  whole, of));
+}
+
 void workgroup::sync_workgroup(lane_state& me) {
   const lock_guard hold(*this);
+  if (!at_barrier_.empty()) compare_calls(*at_barrier_.front(), me, "workgroup", "_wg");
+  // They wait for this lane, which would wait for them.
+  if (me.home->whole != 0) compare_calls(me.home->lanes[__builtin_ctzll(me.home->whole)], me, "wave", "_wave");
   if (at_barrier_.size() + 1 == live_) return release_barrier();
   at_barrier_.push_back(&me);
   block(me);
@@ -159,6 +196,12 @@ void workgroup::sync_workgroup(lane_state& me) {
 std::uint64_t workgroup::whole_wave(lane_state& me) {
   const lock_guard hold(*this);
   wave& w = *me.home;
+  if (w.whole != 0) {
+    compare_calls(w.lanes[__builtin_ctzll(w.whole)], me, "wave", "_wave");
+  } else {
+    for (const lane_state* other : at_barrier_)
+      if (other->home == &w) compare_calls(*other, me, "wave", "_wave");
+  }
   w.whole |= me.bit();
   if ((w.whole | w.returned) != w.launched) {
     block(me);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gpu/host/launch.hpp"
@@ -74,6 +75,9 @@ struct wave {
 // Thrown inside a kernel to leave it, once another lane of the launch has failed.
 struct abandoned {};
 
+// Makes a lane the one that runs on this thread.
+void make_current(lane_state* l);
+
 class workgroup {
  public:
   workgroup() = default;
@@ -101,7 +105,7 @@ class workgroup {
   void prepare(launch& l, std::uint64_t index);  // all lanes before their start
   void run_lane(lane_state& me) noexcept;        // the kernel, and everything it throws
   void forget_waiters();                         // nobody will be woken by a collective any more
-  [[noreturn]] void leave_kernel(launch& l, const char* why);
+  [[noreturn]] void leave_kernel(launch& l, const std::string& why = "");
 
   launch* launch_ = nullptr;
   std::vector<lane_state> lanes_;
@@ -123,6 +127,7 @@ class workgroup {
     std::unique_ptr<void, block_free> memory;
   };
 
+  void compare_calls(const lane_state& a, const lane_state& b, const char* whole, const char* of);
   void conclude(wave& w, convergence_point m);
   void check_points(wave& w);
   void release_barrier();

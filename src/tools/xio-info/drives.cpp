@@ -70,7 +70,7 @@ section section_of(const nvme_options& o, const std::string& root, const std::st
   for (const std::string& d : disks)
     s.rows.push_back({d, first_line(fs::path(root + "/sys/block") / d / "size"), "512-byte sectors"});
   s.rows.push_back({"held", !holder.empty(), holder});
-  std::string use = "bind it to vfio-pci: driverctl set-override " + bus_id + " vfio-pci";
+  std::string use = "bind it to vfio-pci: xio-info --bind " + bus_id;
   if (driver == "xio") use = "xio_storage_open \"kmod:" + bus_id + "/1\"";
   if (driver == "vfio-pci") use = use_by_vfio(o, root, bus_id, &s.rows);
   if (!holder.empty()) use = "none while it is held";

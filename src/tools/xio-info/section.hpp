@@ -49,6 +49,10 @@ std::vector<section> world_sections();
 std::vector<section> atomics_sections(const std::string& dump, const std::string& bus_id);
 // Lets a device send them, if they would arrive. Returns what was done; throws if they would not, or it could not.
 std::string enable_atomics(const std::string& bus_id);
+// Binds a drive to vfio-pci, or gives it back to Linux. Prints the steps before it does them, and returns what came of
+// it; throws where the drive is in use, shares its IOMMU group with others, or cannot be moved.
+std::string bind_drive(const std::string& root, const std::string& bus_id);
+std::string unbind_drive(const std::string& root, const std::string& bus_id);
 
 std::string as_text(const std::vector<section>& sections);
 std::string as_json(const std::vector<section>& sections);

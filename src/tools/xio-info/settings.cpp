@@ -16,13 +16,15 @@ std::string contradiction(const settings& s) {
   if (!s.dump.empty() && !s.atomics && !s.preflight) return "--dump goes with --atomics or --preflight only";
   if (!s.xml.empty() && !s.topology) return "--xml goes with --topology only";
   if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world))
-    return "--root goes with --preflight only, or with no other subject";
+    return "--root goes with --preflight, --bind and --unbind, or with no subject";
   std::error_code error;
   if (!s.root.empty() && !std::filesystem::is_directory(s.root, error))
     return "--root " + s.root + " is no folder; give one with sys, proc, dev and boot in it";
-  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world > 1)
-    return "--version, --env, --atomics, --topology, --preflight and --world are one subject each; ask for one at a "
-           "time";
+  const bool bind = !s.bind.empty(), unbind = !s.unbind.empty();
+  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world + bind + unbind > 1)
+    return "--version, --env, --atomics, --topology, --preflight, --world, --bind and --unbind are one subject each; "
+           "ask for one at a time";
+  if (s.json && (bind || unbind)) return "--json does not go with --bind and --unbind, which print what they do";
   return "";
 }
 
@@ -42,6 +44,10 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   app.flag("--topology", s.topology, "how far NICs and drives are from each GPU, and which are taken there");
   app.flag("--preflight", s.preflight, "what engines need of this machine, what of it is missing, and the cure");
   app.flag("--world", s.world, "the routes of a world: xiorun -n 2 xio-info --world");
+  app.word("--bind", s.bind,
+           "gives this drive to vfio-pci, as root: unless it is mounted or otherwise in use; prints each step first")
+      .type("BDF");
+  app.word("--unbind", s.unbind, "gives a drive of vfio-pci back to Linux, as root").type("BDF");
   app.word("--dump", s.dump,
            "with --atomics or --preflight: judge the machine that this file of 'lspci -D -xxxx' is from")
       .type("FILE");

@@ -15,6 +15,7 @@ struct settings {
   bool enable = false;
   bool topology = false;
   bool preflight = false;
+  std::string bind, unbind;  // a drive to give to vfio-pci, or back
   bool world = false;
   std::string dump;  // lspci -xxxx of another machine
   std::string xml;   // lstopo --of xml of another machine

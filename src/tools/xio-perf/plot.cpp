@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <set>
 
@@ -59,21 +60,30 @@ std::string axes_of(const picture& p) {
   return x_axis_of({sizes.begin(), sizes.end()}) + y_axis_of(least, most);
 }
 
+// gnuplot has eight colours; the next eight series have other points. It has open ones before the full ones.
+constexpr unsigned k_colours = 8;
+int points_of(unsigned series) {
+  constexpr int k_full[] = {7, 5, 9, 11, 13, 15};
+  return k_full[series / k_colours % std::size(k_full)];
+}
+
 std::string script_of(const picture& p, const std::string& file) {
-  // pngcairo, where gnuplot has it, smooths lines.
-  std::string s =
-      "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) set terminal pngcairo size 1200,700; else set terminal png size "
-      "1200,700\n";
+  // Each curve has a line of the legend. pngcairo, where gnuplot has it, smooths lines.
+  const std::string size = fmt::format("1200,{}", std::max<std::size_t>(700, 100 + 26 * p.curves.size()));
+  std::string s = fmt::format(
+      "if (strstrt(GPVAL_TERMINALS, 'pngcairo')) set terminal pngcairo size {0}; else set terminal png size {0}\n",
+      size);
   s += "set output " + quoted(file) + "\n";
   s += "set title " + quoted(p.title) + " noenhanced\nset key outside right top spacing 1.3 noenhanced\n";
   s += "set xlabel 'bytes'\nset ylabel " + quoted(p.value_axis) + " noenhanced\n";
   s += axes_of(p) + "set grid\nplot ";
-  int colour = 0;
+  unsigned series = 0;
   for (std::size_t i = 0; i < p.curves.size(); ++i) {
     const curve& c = p.curves[i];
-    if (!c.open) ++colour;
-    s += fmt::format("{}'-' using 1:2 with linespoints linecolor {} linewidth 2 {} title {}", i == 0 ? "" : ", ",
-                     colour, c.open ? "pointtype 6 dashtype 2" : "pointtype 7", quoted(c.name));
+    if (i != 0 && !c.open) ++series;
+    s += fmt::format("{}'-' using 1:2 with linespoints linecolor {} linewidth 2 pointtype {}{} title {}",
+                     i == 0 ? "" : ", ", series % k_colours + 1, points_of(series) - c.open,
+                     c.open ? " dashtype 2" : "", quoted(c.name));
   }
   s += "\n";
   for (const curve& c : p.curves) {

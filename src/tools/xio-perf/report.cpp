@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <set>
 
 #include "base/error.hpp"
 #include "config.h"
@@ -83,6 +84,7 @@ table_shape shape_of(const std::vector<plan>& all, bool message_rate) {
   t.message_rate = message_rate;
   for (const plan& p : all) {
     t.test_width = std::max(t.test_width, std::strlen(p.what->name));
+    if (!p.sizes.empty()) t.bytes_width = std::max(t.bytes_width, std::to_string(p.sizes.back()).size());
     if (is_atomic(p)) t.op_width = std::max(t.op_width, std::strlen(name_of(p.op)));
   }
   return t;
@@ -93,22 +95,22 @@ std::vector<tools::field> row_of(const plan& p, const result& r, const machine_s
   std::vector<tools::field> row{{"test", std::string(p.what->name), true, t.test_width}};
   row.push_back({"op", is_atomic(p) ? std::string(name_of(p.op)) : std::string(), t.op_width != 0, t.op_width});
   row.push_back({"scope", std::string(p.what->scoped ? name_of(p.who) : "thread")});
-  row.push_back({"bytes", r.bytes});
+  row.push_back({"bytes", r.bytes, true, t.bytes_width});
   row.push_back({"ctas", std::uint64_t{p.ctas}, false});
   row.push_back({"threads", std::uint64_t{p.threads}, false});
   row.push_back({"iterations", std::uint64_t{p.iterations}, false});
   row.push_back({"samples", std::uint64_t{r.us.count}, false});
-  row.push_back({"min_us", r.us.min});
+  row.push_back({"min_us", r.us.min, true, 0, 2});
   row.push_back({"median_us", r.us.median});
-  row.push_back({"p99_us", r.us.p99});
-  row.push_back({"p999_us", r.us.p999});
-  row.push_back({"max_us", r.us.max});
+  row.push_back({"p99_us", r.us.p99, true, 0, 4});
+  row.push_back({"p999_us", r.us.p999, true, 0, 3});
+  row.push_back({"max_us", r.us.max, true, 0, 1});
   row.push_back({"mean_us", r.us.mean, false});
-  row.push_back({"GB_per_s", cell_of(r.gb_per_s)});
+  row.push_back({"GB_per_s", cell_of(r.gb_per_s), true, 9});
   row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), t.message_rate});
   row.push_back({"doorbells_per_op", cell_of(r.doorbells), false});
-  row.push_back({"route", r.route});
-  row.push_back({"emulated", std::string(by.emulated ? "emulated" : "")});
+  row.push_back({"route", r.route, true, 0, 6});
+  row.push_back({"emulated", std::string(by.emulated ? "emulated" : ""), true, 0, 5});
   row.push_back({"backend", by.backend, false});
   return row;
 }
@@ -128,15 +130,20 @@ void plotter::draw(const std::string& file, const tools::facts& about, bool emul
   for (const auto& [name, is] : about)
     if (name == "version" || name == "machine" || name == "platform") p.title += (name == "version" ? " " : ", ") + is;
   if (emulated) p.title += ", emulated";
+  std::uint64_t least = UINT64_MAX, most = 0;
+  for (const line& l : lines_)
+    for (const result& r : l.results)
+      if (r.bytes != 0) least = std::min(least, r.bytes), most = std::max(most, r.bytes);
   for (const line& l : lines_) {
     curve values{rates ? l.name : l.name + ", median", {}};
     curve tail{l.name + ", p99", {}, true};
     for (const result& r : l.results) {
-      const std::uint64_t bytes = std::max<std::uint64_t>(r.bytes, 1);
-      // A logarithmic axis has no 0.
-      if (const double value = rates ? r.gb_per_s.value_or(0) : r.us.median; value > 0)
-        values.points.emplace_back(bytes, value);
-      if (r.us.p99 > 0) tail.points.emplace_back(bytes, r.us.p99);
+      // Logarithmic axes have no 0: what has no size is a level line below all sizes.
+      const double value = rates ? r.gb_per_s.value_or(0) : r.us.median;
+      for (const std::uint64_t bytes : r.bytes != 0 ? std::set{r.bytes} : std::set{least, most}) {
+        if (value > 0) values.points.emplace_back(bytes, value);
+        if (r.us.p99 > 0) tail.points.emplace_back(bytes, r.us.p99);
+      }
     }
     if (values.points.empty()) continue;
     p.curves.push_back(std::move(values));

@@ -25,6 +25,7 @@ struct table_shape {
   bool message_rate = false;
   std::size_t test_width = 0;
   std::size_t op_width = 0;  // 0: no atomics, no column
+  std::size_t bytes_width = 0;
 };
 table_shape shape_of(const std::vector<plan>& all, bool message_rate);
 

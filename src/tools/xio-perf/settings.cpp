@@ -208,6 +208,7 @@ void add_ways(tools::command& app, settings& s) {
            "nvme_write may write over what is on that drive, or over a file's data that no test wrote");
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
+  app.flag("--wide", s.wide, "the table has all its columns, also beyond 80 characters");
   app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
 }
 
@@ -301,7 +302,10 @@ std::string objection(const settings& s) {
   if (s.route != XIO_ROUTE_AUTO && s.route != XIO_ROUTE_SDMA &&
       asked([](auto* t) { return t->id == test_id::sdma_copy; }))
     return "sdma_copy goes by --route sdma and no other";
+  if (s.wide && s.format != tools::table_format::table) return "--wide goes with --format table: csv and json have all";
   if (s.plot.empty()) return "";
+  if (!asked([](auto* t) { return t->how != shape::barrier; }))
+    return "--plot draws over sizes, and a barrier has none; name a test that moves bytes beside it";
   const auto folder = std::filesystem::path(s.plot).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
     return fmt::format("--plot {}: its folder is not there or not writable", s.plot);

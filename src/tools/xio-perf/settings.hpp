@@ -40,6 +40,7 @@ struct settings {
   bool scattered = false;  // --access
   bool i_know = false;
   tools::table_format format = tools::table_format::table;
+  bool wide = false;  // the table has all its columns, also beyond 80 characters
   std::string plot;
 };
 

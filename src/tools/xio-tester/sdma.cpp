@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;
 constexpr std::uint64_t k_iterations_max = std::uint64_t{1} << 40;
-constexpr std::uint64_t k_reuse_slots = 16;
+constexpr std::uint64_t k_places_max = std::uint64_t{64} << 20;
 
 void works(const char* wrong, const char* what) {
   if (wrong != nullptr) fail(XIO_ERR_NO_MEMORY, "sdma-ep: {}: {}", what, wrong);
@@ -95,7 +95,13 @@ class link {
   xio_sdma_link_t* link_ = nullptr;
 };
 
-// Checks what the last ops left in their places, as the host reads it. False if any of it is wrong.
+// As many ops as have places of their own; later ones write over them.
+std::uint64_t places_for(std::uint64_t ops, std::uint64_t bytes) {
+  return std::min(ops, std::max<std::uint64_t>(1, k_places_max / bytes));
+}
+
+// Checks what the last ops left in their places, as the host reads it, and says how many ops that proves. False if any
+// of it is wrong. same_data: an op carries what the op of its place carried before.
 bool check_places(const sdma_job& job, const u8* places, std::uint64_t slots, std::uint64_t done, bool same_data) {
   const pattern p = pattern::of(job.seed, k_sdma_block);
   std::vector<u8> copy(job.bytes);
@@ -103,14 +109,15 @@ bool check_places(const sdma_job& job, const u8* places, std::uint64_t slots, st
   std::uint64_t checked = 0;
   for (std::uint64_t slot = 0; slot < std::min(slots, done); ++slot) {
     works(copy_bytes(copy.data(), places + slot * job.bytes, job.bytes), "the data cannot be read back");
-    const std::uint64_t last = same_data ? 0 : (done - 1 - slot) / slots * slots + slot;
+    const std::uint64_t last = same_data ? slot : (done - 1 - slot) / slots * slots + slot;
     found.judge(p, copy.data(), job.bytes, sdma_block_of(last, job.bytes), ~u64{0});
     ++checked;
   }
   const u64 wrong = found.verdicts[1] + found.verdicts[2] + found.verdicts[3];
-  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt\n",
+  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt; %llu of %llu ops\n",
               static_cast<unsigned long long>(found.verdicts[0]), static_cast<unsigned long long>(found.verdicts[1]),
-              static_cast<unsigned long long>(found.verdicts[2]), static_cast<unsigned long long>(found.verdicts[3]));
+              static_cast<unsigned long long>(found.verdicts[2]), static_cast<unsigned long long>(found.verdicts[3]),
+              static_cast<unsigned long long>(checked), static_cast<unsigned long long>(done));
   return wrong == 0 && (checked != 0 || done == 0);
 }
 
@@ -139,8 +146,10 @@ const char* name_of(local_completion how) {
 
 void fill_source(const sdma_job& job) {
   std::vector<u8> data(job.bytes);
-  pattern::of(job.seed, k_sdma_block).fill(data.data(), job.bytes, 0);
-  works(copy_bytes(job.src, data.data(), job.bytes), "the source cannot be written");
+  for (std::uint64_t i = 0; i < job.sources; ++i) {
+    pattern::of(job.seed, k_sdma_block).fill(data.data(), job.bytes, sdma_block_of(i, job.bytes));
+    works(copy_bytes(job.src + i * job.bytes, data.data(), job.bytes), "the source cannot be written");
+  }
 }
 
 void poison_places(u8* places, std::uint64_t bytes) {
@@ -160,7 +169,7 @@ tools::command add_sdma(tools::command& app, sdma_settings& s) {
   at.number("--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
   tools::command p2p = at.subcommand("p2p", "from device to device, or to the host");
   p2p.flag("--to-host", s.to_host, "to pinned memory of the host");
-  p2p.flag("--verify", s.verify, "check the data at the end");
+  p2p.flag("--verify", s.verify, "each op carries bytes of its own; check them at the end");
   tools::command pingpong = at.subcommand("ping-pong", "there and back, with signals");
   tools::command reuse = at.subcommand("buffer-reuse", "the source is written anew as soon as it may be");
   for (tools::command one : {pingpong, reuse}) {
@@ -197,10 +206,12 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
   sdma_job job{};
   job.bytes = s.transfer_bytes;
   job.ops = s.iterations;
-  job.slots = reuse ? std::min(s.iterations, k_reuse_slots) : 1;
+  const bool verify = reuse || (s.verify && !pingpong);
+  job.slots = verify ? places_for(job.ops, job.bytes) : 1;
+  job.sources = reuse ? 1 : job.slots;
   job.seed = 1;
   job.how = how_of(s);
-  const area src(connection.get(), d.src, false, job.bytes * (pingpong ? 2 : 1));
+  const area src(connection.get(), d.src, false, job.bytes * (pingpong ? 2 : job.sources));
   const area dst(connection.get(), d.dst, s.to_host, job.bytes * job.slots);
   const area words(connection.get(), d.src, true, k_sdma_words * sizeof(u64));
   job.src = src.base();
@@ -219,8 +230,7 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
               test == sdma_test::p2p ? "" : fmt::format(", local completion by {}", name_of(job.how)).c_str());
   r.start([&] { return pingpong ? launch_sdma_pingpong(job) : launch_sdma_copies(job, reuse); });
   bool right = r.print(pingpong);
-  if (right && r.done() != 0 && (reuse || (s.verify && !pingpong)))
-    right = check_places(job, job.dst, job.slots, r.done(), !reuse);
+  if (right && r.done() != 0 && verify) right = check_places(job, job.dst, job.slots, r.done(), !reuse);
   if (!right) return k_exit_failed;
   return was_interrupted() ? k_exit_interrupted : 0;
 }

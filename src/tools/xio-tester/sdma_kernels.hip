@@ -12,18 +12,18 @@ namespace {
 using xio::dev::wall_clock;
 
 // Posts one copy and waits until its source may be reused. `number` counts from 1.
-__device__ xio_status_t copy_once(const sdma_job& job, u8* dst, u64 number) {
+__device__ xio_status_t copy_once(const sdma_job& job, u8* dst, const u8* src, u64 number) {
   u64* counter = job.words + k_counter_word;
   switch (job.how) {
     case local_completion::counter: {
-      const xio_req_t request = xio_sdma_put_counter(job.queue, dst, job.src, job.bytes, counter);
+      const xio_req_t request = xio_sdma_put_counter(job.queue, dst, src, job.bytes, counter);
       const xio_status_t status = xio_sdma_test(job.queue, request);
       if (status != XIO_OK && status != XIO_PENDING) return status;
       return xio_sdma_wait_counter(job.queue, counter, number);
     }
-    case local_completion::flush: return xio_sdma_wait(job.queue, xio_sdma_put(job.queue, dst, job.src, job.bytes));
+    case local_completion::flush: return xio_sdma_wait(job.queue, xio_sdma_put(job.queue, dst, src, job.bytes));
     default: {
-      const xio_status_t status = xio_sdma_test(job.queue, xio_sdma_put(job.queue, dst, job.src, job.bytes));
+      const xio_status_t status = xio_sdma_test(job.queue, xio_sdma_put(job.queue, dst, src, job.bytes));
       if (status != XIO_OK && status != XIO_PENDING) return status;
       return xio_sdma_quiet(job.queue);
     }
@@ -38,7 +38,8 @@ __global__ void copies(sdma_job job, bool reuse) {
     const u64 start = wall_clock();
     if (reuse) p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 filled = wall_clock();
-    const xio_status_t status = copy_once(job, job.dst + op % job.slots * job.bytes, op + 1);
+    const xio_status_t status =
+        copy_once(job, job.dst + op % job.slots * job.bytes, job.src + op % job.sources * job.bytes, op + 1);
     const u64 now = wall_clock();
     mine.fail(status, op);
     if (status != XIO_OK) break;

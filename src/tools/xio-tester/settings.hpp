@@ -35,6 +35,7 @@ struct dump_settings {
   std::uint64_t bytes = 0;
   std::uint64_t block_bytes = 512;
   std::uint64_t offset = 0;
+  bool i_know = false;
 };
 
 struct echo_settings {

@@ -19,20 +19,34 @@
   XIO_DEVICE returns wave parameters;                         \
   XIO_DEVICE returns workgroup parameters
 
-// Defines them: what each returns, where `g` is the group that calls.
-#define XIO_DEFINE_FORM(returns, name, kind, parameters, ...) \
-  XIO_DEVICE returns name parameters {                        \
-    const auto g = xio::dev::kind::here();                    \
-    return __VA_ARGS__;                                       \
+// The host platform looks whether all threads of a group make the same call.
+#if defined(XIO_ON_HOST)
+#define XIO_UNWRAPPED(...) __VA_ARGS__
+#define XIO_ENTER_thread_group(name, arguments)
+#define XIO_ENTER_wave_group(name, arguments) \
+  const xio::host_exec::group_call entered_(name, {XIO_UNWRAPPED arguments});
+#define XIO_ENTER_workgroup_group(name, arguments) XIO_ENTER_wave_group(name, arguments)
+#else
+#define XIO_ENTER_thread_group(name, arguments)
+#define XIO_ENTER_wave_group(name, arguments)
+#define XIO_ENTER_workgroup_group(name, arguments)
+#endif
+
+// Defines them: what each returns, where `g` is the group that calls. arguments: in parentheses, those that are the
+// same for all threads of the group.
+#define XIO_DEFINE_FORM(returns, name, kind, parameters, arguments, ...)      \
+  XIO_DEVICE returns name parameters {                                        \
+    XIO_ENTER_##kind(#name, arguments) const auto g = xio::dev::kind::here(); \
+    return __VA_ARGS__;                                                       \
   }
-#define XIO_DEFINE_GROUP_FORMS(returns, name, parameters, ...)               \
-  XIO_DEFINE_FORM(returns, name##_wave, wave_group, parameters, __VA_ARGS__) \
-  XIO_DEFINE_FORM(returns, name##_wg, workgroup_group, parameters, __VA_ARGS__)
-#define XIO_DEFINE_FORMS(returns, name, parameters, ...)                \
-  XIO_DEFINE_FORM(returns, name, thread_group, parameters, __VA_ARGS__) \
-  XIO_DEFINE_GROUP_FORMS(returns, name, parameters, __VA_ARGS__)
+#define XIO_DEFINE_GROUP_FORMS(returns, name, parameters, arguments, ...)               \
+  XIO_DEFINE_FORM(returns, name##_wave, wave_group, parameters, arguments, __VA_ARGS__) \
+  XIO_DEFINE_FORM(returns, name##_wg, workgroup_group, parameters, arguments, __VA_ARGS__)
+#define XIO_DEFINE_FORMS(returns, name, parameters, arguments, ...)                \
+  XIO_DEFINE_FORM(returns, name, thread_group, parameters, arguments, __VA_ARGS__) \
+  XIO_DEFINE_GROUP_FORMS(returns, name, parameters, arguments, __VA_ARGS__)
 
 // Defines the forms of an op, with and without `_nbi`, by call(arguments..., blocking), which returns a posted.
-#define XIO_DEFINE_OP(name, parameters, call, ...)                                    \
-  XIO_DEFINE_FORMS(xio_status_t, name, parameters, call(g, __VA_ARGS__, true).status) \
-  XIO_DEFINE_FORMS(xio_req_t, name##_nbi, parameters, call(g, __VA_ARGS__, false).request)
+#define XIO_DEFINE_OP(name, parameters, call, ...)                                                   \
+  XIO_DEFINE_FORMS(xio_status_t, name, parameters, (__VA_ARGS__), call(g, __VA_ARGS__, true).status) \
+  XIO_DEFINE_FORMS(xio_req_t, name##_nbi, parameters, (__VA_ARGS__), call(g, __VA_ARGS__, false).request)

@@ -423,12 +423,14 @@ XIO_DEVICE xio_status_t xio_iget(const xio_ctx_t& ctx, T* dst, const T* src, std
 XIO_DEFINE_FORMS(xio_status_t, xio_put_2d,
                  (const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
                   size_t height, int pe),
+                 (ctx, dst, src, width, height, pe),
                  xio::dev::put_rows(g, ctx, {dst, dst_pitch, src, src_pitch, width, height}, pe,
                                     xio::dev::call_kind::put_tile)
                      .status)
 XIO_DEFINE_FORMS(xio_status_t, xio_get_2d,
                  (const xio_ctx_t& ctx, void* dst, size_t dst_pitch, const void* src, size_t src_pitch, size_t width,
                   size_t height, int pe),
+                 (ctx, dst, src, width, height, pe),
                  xio::dev::get_rows(g, ctx, {dst, dst_pitch, src, src_pitch, width, height}, pe,
                                     xio::dev::call_kind::get_tile)
                      .status)

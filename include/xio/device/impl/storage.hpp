@@ -297,7 +297,8 @@ XIO_DEVICE call storage_call(const asked_transfer& a) {
                          : a.op == wire::nvme::opcode::write   ? call_kind::storage_write
                          : a.op == wire::nvme::opcode::compare ? call_kind::storage_compare
                                                                : call_kind::storage_write_zeroes;
-  return call{kind, k_no_pe, 0, reinterpret_cast<u64>(a.buffer), a.bytes};
+  // In the place of a PE and an address; see call_record.
+  return call{kind, static_cast<u32>(a.storage.id), a.offset, reinterpret_cast<u64>(a.buffer), a.bytes};
 }
 
 // Posts a transfer; *request is 0 if there is nothing to do, and says why if it was refused or failed before its last
@@ -462,9 +463,9 @@ XIO_DEVICE xio_status_t storage_sync_op(const Group& group, const xio_ctx_t& ctx
 // --- The calls ---------------------------------------------------------------------------------------
 
 #define XIO_DEFINE_TRANSFER(name, code, buffer, parameters)                                                       \
-  XIO_DEFINE_FORMS(xio_status_t, name, parameters,                                                                \
+  XIO_DEFINE_FORMS(xio_status_t, name, parameters, (ctx, buffer, storage, offset, bytes),                         \
                    xio::dev::storage_op(g, ctx, {xio::wire::nvme::opcode::code, buffer, storage, offset, bytes})) \
-  XIO_DEFINE_FORMS(xio_req_t, name##_nbi, parameters,                                                             \
+  XIO_DEFINE_FORMS(xio_req_t, name##_nbi, parameters, (ctx, buffer, storage, offset, bytes),                      \
                    xio::dev::storage_op_nbi(g, ctx, {xio::wire::nvme::opcode::code, buffer, storage, offset, bytes}))
 XIO_DEFINE_TRANSFER(xio_read, read, buf,
                     (const xio_ctx_t& ctx, void* buf, xio_storage_t storage, uint64_t offset, size_t bytes))
@@ -476,7 +477,7 @@ XIO_DEFINE_TRANSFER(xio_write_zeroes, write_zeroes, nullptr,
                     (const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes))
 #undef XIO_DEFINE_TRANSFER
 
-XIO_DEFINE_FORMS(xio_status_t, xio_storage_sync, (const xio_ctx_t& ctx, xio_storage_t storage),
+XIO_DEFINE_FORMS(xio_status_t, xio_storage_sync, (const xio_ctx_t& ctx, xio_storage_t storage), (ctx, storage),
                  xio::dev::storage_sync_op(g, ctx, storage))
 XIO_DEVICE uint32_t xio_storage_code(const xio_ctx_t& ctx, xio_req_t request) {
   return ctx.view == nullptr ? 0 : xio::dev::storage_code(xio::dev::ctx_of(ctx), request);

@@ -413,9 +413,9 @@ XIO_DEVICE xio_status_t sync_all(const Group& g, const xio_ctx_t& ctx, bool with
 XIO_DEVICE xio_status_t xio_fence(const xio_ctx_t& ctx) { return xio::dev::fence_all(ctx); }
 XIO_DEVICE xio_status_t xio_fence_pe(const xio_ctx_t& ctx, int pe) { return xio::dev::fence_one(ctx, pe); }
 
-XIO_DEFINE_FORMS(xio_status_t, xio_quiet, (const xio_ctx_t& ctx), xio::dev::quiet(g, ctx))
-XIO_DEFINE_FORMS(xio_status_t, xio_barrier_all, (const xio_ctx_t& ctx), xio::dev::sync_all(g, ctx, true))
-XIO_DEFINE_FORMS(xio_status_t, xio_sync_all, (const xio_ctx_t& ctx), xio::dev::sync_all(g, ctx, false))
+XIO_DEFINE_FORMS(xio_status_t, xio_quiet, (const xio_ctx_t& ctx), (ctx), xio::dev::quiet(g, ctx))
+XIO_DEFINE_FORMS(xio_status_t, xio_barrier_all, (const xio_ctx_t& ctx), (ctx), xio::dev::sync_all(g, ctx, true))
+XIO_DEFINE_FORMS(xio_status_t, xio_sync_all, (const xio_ctx_t& ctx), (ctx), xio::dev::sync_all(g, ctx, false))
 
 XIO_DEVICE xio_status_t xio_quiet_pe(const xio_ctx_t& ctx, int pe) {
   const xio::dev::ctx_view* c = xio::dev::view_of(ctx);

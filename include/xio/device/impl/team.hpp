@@ -466,7 +466,7 @@ XIO_DEVICE int xio_team_translate(const xio_team_t& from, const xio_team_t& to, 
   return -1;
 }
 
-XIO_DEFINE_FORMS(xio_status_t, xio_team_sync, (const xio_ctx_t& ctx, const xio_team_t& team),
+XIO_DEFINE_FORMS(xio_status_t, xio_team_sync, (const xio_ctx_t& ctx, const xio_team_t& team), (ctx, team),
                  xio::dev::teams::sync(g, ctx, team))
-XIO_DEFINE_FORMS(xio_status_t, xio_team_barrier, (const xio_ctx_t& ctx, const xio_team_t& team),
+XIO_DEFINE_FORMS(xio_status_t, xio_team_barrier, (const xio_ctx_t& ctx, const xio_team_t& team), (ctx, team),
                  xio::dev::teams::barrier(g, ctx, team))

@@ -312,9 +312,11 @@ struct call_record {
   std::uint64_t clock;    // wall_clock() of the failure
   std::uint32_t status;   // an xio_status
   std::uint32_t kind;     // a call_kind
-  std::uint32_t pe;       // the PE that the call named, or whose flag a barrier waited for; k_no_pe: none
+  std::uint32_t pe;       // the PE that the call named, or whose flag a barrier waited for; k_no_pe: none;
+                          // of transfers: the low half of the storage's handle
   std::uint32_t compare;  // of waits: XIO_CMP_*, and k_compares_signed or k_compares_float
-  std::uint64_t address;  // what the call named as symmetric, or the first word that was waited for
+  std::uint64_t address;  // what the call named as symmetric, or the first word that was waited for; of transfers: the
+                          // offset in the storage
   std::uint64_t local;    // the local buffer, 0 if there is none
   std::uint64_t bytes;    // of the copy, or of each word that was waited for
   std::uint64_t words;    // of waits: how many words

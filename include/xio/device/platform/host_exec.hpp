@@ -6,6 +6,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <type_traits>
 
 #include "xio/export.h"
 
@@ -24,10 +26,56 @@ struct lane {
   unsigned lane_id;    // 0..wave_size-1
   unsigned wave_size;  // 32 or 64
   unsigned wave_live;  // lanes of this wave that were launched
+  // The call of a wave or workgroup that it is in, and what its arguments come to: see group_call.
+  const char* call;
+  std::uint64_t arguments;
 };
 
 // The running lane. Set by the executor on every switch; null on threads that run no kernel.
 extern XIO_EXPORT __thread lane* current XIO_HOST_SYMBOL(current);
+
+// --- Calls that a whole wave or workgroup makes -------------------------------------------------------
+// Lanes in them are compared: a lane in another call, or with other arguments, would lose data on a GPU in silence,
+// and ends the kernel with a sentence here.
+
+// An argument, or several in braces.
+struct argument {
+  std::uint64_t is = 0;
+  template <class T>
+  argument(const T& value) {
+    if constexpr (std::is_pointer_v<T>) is = reinterpret_cast<std::uintptr_t>(value);
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) is = static_cast<std::uint64_t>(value);
+    if constexpr (requires { value.view; }) is = reinterpret_cast<std::uintptr_t>(value.view);  // of a ctx or storage
+    if constexpr (requires { value.token; }) is = value.token;                                  // of a team
+  }
+  argument(std::nullptr_t) {}
+  argument(std::initializer_list<argument> all) {
+    for (const argument& one : all) is = (is ^ one.is) * 0x9e3779b97f4a7c15u + (is >> 29);
+  }
+};
+
+class group_call {
+ public:
+  group_call(const char* call, const argument& arguments) : me_(current) {
+    if (me_ == nullptr) return;
+    outer_ = me_->call;
+    outer_arguments_ = me_->arguments;
+    me_->call = call;
+    me_->arguments = arguments.is;
+  }
+  ~group_call() {
+    if (me_ == nullptr) return;
+    me_->call = outer_;
+    me_->arguments = outer_arguments_;
+  }
+  group_call(const group_call&) = delete;
+  group_call& operator=(const group_call&) = delete;
+
+ private:
+  lane* me_;
+  const char* outer_ = nullptr;
+  std::uint64_t outer_arguments_ = 0;
+};
 
 // Lets every other lane of the workgroup run, and the other workgroups and processes when all pause.
 XIO_EXPORT void pause() XIO_HOST_SYMBOL(pause);
