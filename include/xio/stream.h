@@ -173,6 +173,10 @@ XIO_EXPORT xio_status_t xio_ctx_clear(xio_world_t* world, xio_ctx_t ctx);
  * until that ctx or team is destroyed; xio_ctx_refresh does not change it. */
 XIO_EXPORT xio_status_t xio_ctx_device(const xio_world_t* world, xio_ctx_t ctx, const xio_ctx_t** out);
 XIO_EXPORT xio_status_t xio_team_device(const xio_world_t* world, xio_team_t team, const xio_team_t** out);
+/* Local. The same team by another of its channels (0 .. XIO_TEAM_CHANNELS - 1), as xio_team_channel of
+ * device/team.hpp: for calls in another stream. */
+XIO_EXPORT xio_status_t xio_team_with_channel(const xio_world_t* world, xio_team_t team, uint32_t channel,
+                                              xio_team_t* out);
 /* Local. Loads what calls on streams launch, which takes long the first time and may not be done in a capture: call it
  * before the first one. A program that captures nothing need not; its first call loads. */
 XIO_EXPORT xio_status_t xio_stream_prepare(xio_world_t* world, xio_ctx_t ctx);
