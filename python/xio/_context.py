@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """A context, and all calls that go by it: those on streams, and those of the host."""
 import ctypes as C
+import math
 from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 from . import _library as L
-from ._arrays import Memory, integer, memory_of, unsigned64
+from ._arrays import Array, Memory, integer, memory_of, unsigned64
 from ._errors import Status, XioError, error_of
 from ._runtime import handle_of, runtime
 
@@ -15,7 +16,20 @@ _SIGNAL, _CMP, _REDUCE, _TYPE = (L.ENUMS[name] for name in ("XIO_SIGNAL_", "XIO_
 _INT = 2**31 - 1
 
 
+def milliseconds(timeout: Optional[float]) -> int:
+    """None: the world's; math.inf: none."""
+    if timeout is None:
+        return 0
+    if timeout == math.inf:
+        return 2**32 - 1
+    if not timeout > 0:
+        raise ValueError(f"timeout is {timeout}: give seconds, more than 0, or math.inf")
+    return integer(max(1, round(timeout * 1000)), 1, 2**32 - 2, "timeout in milliseconds")
+
+
 def _pe(pe: Any) -> int:
+    if type(pe) is int and 0 <= pe <= _INT:
+        return pe
     return integer(pe, -_INT - 1, _INT, "pe")
 
 
@@ -34,6 +48,8 @@ def _written(obj: Any, what: str = "dst") -> Memory:
 
 
 def _pair(dst: Any, src: Any) -> Tuple[int, int, int]:
+    if type(dst) is Array and type(src) is Array and dst.nbytes == src.nbytes:
+        return dst.address, src.address, src.nbytes
     d, s = _written(dst), memory_of(src, "src")
     if d.nbytes != s.nbytes:
         raise ValueError(f"dst has {d.nbytes} bytes and src {s.nbytes}: give parts of one size")
@@ -73,17 +89,15 @@ class Context:
             lib.check(lib.stream_prepare(world.handle, self.handle))
 
     def _give(self, call: str, *arguments: Any, stream: Any, timeout: Optional[float] = None, workgroups: int = 0) -> None:
-        lib = self.world._lib
         attr = None
         if timeout is not None or workgroups:
-            from ._world import milliseconds
-
             own = L.stream_attr(C.sizeof(L.stream_attr), None, milliseconds(timeout),
                                 integer(workgroups, 0, 2**32 - 1, "workgroups"), 0)
             attr = C.byref(own)
-        status = getattr(lib, call + "_on_stream")(self.world.handle, self.handle, *arguments, handle_of(stream), attr)
+        world = self.world
+        status = world._lib.on_stream[call](world._handle or world.handle, self.handle, *arguments, handle_of(stream), attr)
         if status:
-            lib.check(status)
+            world._lib.check(status)
 
     # --- Calls on a stream ---
 
@@ -248,8 +262,6 @@ class Context:
         self._host("signal_op", _word(sig), unsigned64(value), _named(_SIGNAL, op, "op"), _pe(pe))
 
     def host_signal_wait(self, sig: Any, value: int, cmp: str = "ge", timeout: Optional[float] = None) -> None:
-        from ._world import milliseconds
-
         self._host("signal_wait", _word(sig), _named(_CMP, cmp, "cmp"), unsigned64(value), milliseconds(timeout))
 
     def host_quiet(self) -> None:

@@ -160,6 +160,7 @@ class Library:
 
     def __init__(self, file: C.CDLL, name: str) -> None:
         self.file, self.name = file, name
+        self.on_stream: Dict[str, Any] = {}  # by their names without the ending, too
         self._check()
         n = self._size("xio_ctx_t")
         self.ctx: Any = type("ctx", (C.Structure,), {"_fields_": [("words", C.c_uint64 * (n // 8))]})
@@ -177,7 +178,10 @@ class Library:
             f = self._call(call)
             f.restype = kind(result)
             f.argtypes = [] if arguments == "void" else [kind(a.strip()) for a in arguments.split(",")]
-            setattr(self, call[len("xio_"):], f)
+            name = call[len("xio_"):]
+            setattr(self, name, f)
+            if name.endswith("_on_stream"):
+                self.on_stream[name[:-len("_on_stream")]] = f
 
     def _call(self, name: str) -> Any:
         try:

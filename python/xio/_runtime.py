@@ -62,15 +62,22 @@ class Stream:
     """A stream of the world's GPU that does not wait for the default one. Make it after the world."""
 
     def __init__(self) -> None:
-        self.handle: int = runtime().create_stream()
-        self._end = weakref.finalize(self, runtime().destroy_stream, self.handle)
+        self._open: Optional[int] = runtime().create_stream()
+        self._end = weakref.finalize(self, runtime().destroy_stream, self._open)
         self._end.atexit = False  # by then the runtime may be gone
+
+    @property
+    def handle(self) -> int:
+        if self._open is None:
+            raise XioError(Status.ERR_STATE, "the stream was closed; give one that is open")
+        return self._open
 
     def synchronize(self) -> None:
         """Waits for the work in it. Failures of calls are the context's: see Context.synchronize."""
         runtime().synchronize(self.handle)
 
     def close(self) -> None:
+        self._open = None
         self._end()
 
     def __cuda_stream__(self) -> Tuple[int, int]:
@@ -81,10 +88,8 @@ def handle_of(stream: Any) -> Optional[int]:
     """None, an address, or an object with __cuda_stream__, or with torch's or CuPy's attribute."""
     if stream is None:
         return None
-    if isinstance(stream, Stream):
-        if not stream._end.alive:
-            raise XioError(Status.ERR_STATE, "the stream was closed; give one that is open")
-        return stream.handle
+    if type(stream) is Stream:
+        return stream._open or stream.handle
     if isinstance(stream, int):
         return stream
     found = getattr(stream, "__cuda_stream__", None)

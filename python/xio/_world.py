@@ -2,7 +2,6 @@
 """Worlds, teams and storages."""
 import ctypes as C
 import math
-import operator
 import threading
 import warnings
 import weakref
@@ -10,12 +9,10 @@ from typing import Any, Iterable, List, Mapping, Optional, Tuple
 
 from . import _library as L
 from ._arrays import Array, Block, Shape, integer, memory_of, type_of
-from ._context import Context
+from ._context import Context, milliseconds
 from ._errors import Status, XioError
 from ._library import library
 from ._runtime import runtime
-
-_NO_TIMEOUT = 2**32 - 1
 
 
 def unique_id() -> bytes:
@@ -32,17 +29,6 @@ def version() -> Tuple[int, int, int]:
     numbers = [C.c_int() for _ in range(3)]
     library().version(*map(C.byref, numbers))
     return tuple(n.value for n in numbers)  # type: ignore[return-value]
-
-
-def milliseconds(timeout: Optional[float]) -> int:
-    """None: the world's; math.inf: none."""
-    if timeout is None:
-        return 0
-    if timeout == math.inf:
-        return _NO_TIMEOUT
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout}: give seconds, more than 0, or math.inf")
-    return integer(max(1, round(timeout * 1000)), 1, _NO_TIMEOUT - 1, "timeout in milliseconds")
 
 
 class World:
@@ -68,7 +54,7 @@ class World:
             kept = L.unique_id.from_buffer_copy(unique_id)
             attr.unique_id, attr.unique_rank, attr.unique_size = C.addressof(kept), place[0], place[1]
         elif comm is not None:
-            from mpi4py import MPI
+            from mpi4py import MPI  # type: ignore[import]
 
             attr.mpi_comm, attr.mpi_comm_bytes = MPI._addressof(comm), MPI._sizeof(MPI.Comm)
             attr.mpi_kind = L.ENUMS["XIO_MPI_"]["open_mpi" if MPI.get_vendor()[0] == "Open MPI" else "mpich"]
@@ -76,7 +62,7 @@ class World:
             attr.tcp_rank, attr.tcp_size = place
         attr.tcp_root = tcp_root.encode() if tcp_root else None
         pairs = [(str(k).encode(), str(v).encode()) for k, v in (options or {}).items()]
-        rows = (L.option * max(1, len(pairs)))(*pairs)
+        rows = (L.option * max(1, len(pairs)))(*[L.option(*pair) for pair in pairs])
         attr.options, attr.option_count = (C.addressof(rows), len(pairs)) if pairs else (None, 0)
         out = C.c_void_p()
         lib.check(lib.init(C.byref(attr), C.byref(out)))
@@ -155,7 +141,7 @@ class World:
         try:
             self._lib.check(self._lib.free_dropped(self.handle, rows, C.byref(count)))
         finally:
-            blocks[:] = [rows[i] for i in range(count.value)]
+            blocks[:] = [rows[i] or 0 for i in range(count.value)]
         return n - len(blocks)
 
     def collect(self) -> int:
