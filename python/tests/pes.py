@@ -292,6 +292,24 @@ def mistakes(j):
     j.status(S.ERR_NOT_REGISTERED, "", w.unregister, foreign)
 
 
+def forked(j):
+    """A child has no world, and its end does nothing to the parent's."""
+    a = j.filled(8)
+    child = os.fork()
+    if child == 0:
+        ok = False
+        try:
+            j.status(xio.Status.ERR_STATE, "fork", j.ctx.host_quiet)
+            j.status(xio.Status.ERR_STATE, "fork", j.world.zeros, 4)
+            ok = (a.numpy() == pattern(j.me, 8)).all()
+            del a
+            gc.collect()
+        finally:
+            os._exit(0 if ok else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    j.ctx.host_put(a, a, j.me)
+
+
 def closing(j):
     """Views that one PE has left keep the heap on all of them; a second world is made all the same."""
     a = j.filled(100)

@@ -2,6 +2,7 @@
 """libxio that is missing or another one, pip's way to install the package, and how processes end."""
 import os
 import shlex
+import shutil
 import sys
 
 import pytest
@@ -45,9 +46,9 @@ def test_pip(tmp_path):
     if run([sys.executable, "-c", "import setuptools, pip"]).returncode != 0:
         pytest.skip("no pip or setuptools")
     source = tmp_path / "source"
-    import shutil
-
     shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+    for path in [source, *source.rglob("*")]:
+        path.chmod(0o755)  # a tree may be read-only
     found = run([sys.executable, "-m", "pip", "-q", "install", "--no-build-isolation", "--no-deps", "--no-index",
                  "--target", str(tmp_path / "site"), str(source)])
     assert found.returncode == 0, found.stdout

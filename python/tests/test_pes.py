@@ -13,7 +13,7 @@ def passed(n, cases, *words, seconds=240, **changed):
 
 
 @pytest.mark.parametrize("n", [2, 3])
-@pytest.mark.parametrize("cases", ["rma,host_calls,collectives,arrays,storage,mistakes,closing", "dropped"])
+@pytest.mark.parametrize("cases", ["rma,host_calls,collectives,arrays,storage,mistakes,forked,closing", "dropped"])
 def test_cases(cases, n):
     passed(n, cases)
 
