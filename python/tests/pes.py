@@ -206,6 +206,11 @@ def dropped(j):
     del v, other
     gc.collect()
     assert w.collect() == 2 and w.collect() == 0
+    gc.disable()
+    for _ in range(8):
+        cycle = [w.zeros(1 << 18)]
+        cycle.append(cycle)
+    gc.enable()
     cycle = [w.zeros(1 << 18)]
     cycle.append(cycle)
     del cycle

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Worlds, teams and storages."""
 import ctypes as C
+import gc
 import math
 import threading
 import warnings
@@ -98,6 +99,8 @@ class World:
         if self._handle is None:
             return
         with self._lock:
+            if self._views:
+                gc.collect()  # some may be left in cycles alone
             views = len(self._views)
             try:
                 all_agree = self._free([] if views else [self._life]) == 1
@@ -164,7 +167,16 @@ class World:
         nbytes = integer(math.prod(sizes) * kind.bytes, 0, 2**63 - 1, "the size in bytes")
         with self._lock:
             self.collect()
-            address = self._allocate(max(1, nbytes), zero)
+            try:
+                address = self._allocate(max(1, nbytes), zero)
+            except XioError as e:
+                # On all PEs alike: what cycles hold may be what is missing.
+                if e.status != Status.ERR_NO_MEMORY:
+                    raise
+                gc.collect()
+                if self.collect() == 0:
+                    raise
+                address = self._allocate(max(1, nbytes), zero)
         return Array(Block(self, address), address, sizes, kind)
 
     def zeros(self, shape: Shape, dtype: Any = "float32") -> Array:
