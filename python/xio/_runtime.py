@@ -90,7 +90,7 @@ def handle_of(stream: Any) -> Optional[int]:
         return None
     if type(stream) is Stream:
         return stream._open or stream.handle
-    if isinstance(stream, int):
+    if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
     found = getattr(stream, "__cuda_stream__", None)
     if found is not None:

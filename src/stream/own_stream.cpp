@@ -14,7 +14,7 @@ namespace xio::stream {
 // Never destroyed: threads may call while the process ends, and the GPU's runtime may be gone by then.
 struct own_stream::kept {
   std::mutex lock;
-  std::vector<parts> free;
+  std::vector<parts> free, lost;
 };
 own_stream::kept& own_stream::all() {
   static auto* one = new kept;
@@ -40,15 +40,11 @@ own_stream::own_stream() {
 }
 
 own_stream::~own_stream() {
-  if (given_ && !ended_) {
-    // The words stay for what is under way.
-    new parts(std::move(parts_));
-    return;
-  }
   if (parts_.stream == nullptr) return;
   kept& k = all();
   const std::lock_guard hold(k.lock);
-  k.free.push_back(std::move(parts_));
+  // What is under way stores to its words.
+  (given_ && !ended_ ? k.lost : k.free).push_back(std::move(parts_));
 }
 
 xio_status_t own_stream::wait(std::uint64_t timeout_ms) {
