@@ -168,11 +168,16 @@ XIO_EXPORT xio_status_t xio_ctx_failed(const xio_world_t* world, xio_ctx_t ctx, 
 /* Local. Forgets the failures of the ctx's calls, those of kernels too: calls on streams are made again. No kernel may
  * be using the ctx. A queue that has failed and a team that is broken stay so (xio_ctx_recover, xio_team_create). */
 XIO_EXPORT xio_status_t xio_ctx_clear(xio_world_t* world, xio_ctx_t ctx);
-/* Local. Where the ctx, or the team with channel 0, lies in the GPU's memory, for kernels that get it as one word
- * (those of Triton, numba and JAX) and copy it from there. It is as xio_ctx_create or xio_team_create returned it,
- * until that ctx or team is destroyed; xio_ctx_refresh does not change it. */
+/* Local. Where the ctx lies in the GPU's memory, for kernels that get it as one word (those of Triton, numba and JAX)
+ * and copy it from there. It is as xio_ctx_create returned it, until it is destroyed; xio_ctx_refresh does not change
+ * it. */
 XIO_EXPORT xio_status_t xio_ctx_device(const xio_world_t* world, xio_ctx_t ctx, const xio_ctx_t** out);
+/* Local. The same of a team with channel 0, as xio_team_create returned it. */
 XIO_EXPORT xio_status_t xio_team_device(const xio_world_t* world, xio_team_t team, const xio_team_t** out);
+/* Local. The same team by another of its channels (0 .. XIO_TEAM_CHANNELS - 1), as xio_team_channel of
+ * device/team.hpp: for calls in another stream. */
+XIO_EXPORT xio_status_t xio_team_with_channel(const xio_world_t* world, xio_team_t team, uint32_t channel,
+                                              xio_team_t* out);
 /* Local. Loads what calls on streams launch, which takes long the first time and may not be done in a capture: call it
  * before the first one. A program that captures nothing need not; its first call loads. */
 XIO_EXPORT xio_status_t xio_stream_prepare(xio_world_t* world, xio_ctx_t ctx);

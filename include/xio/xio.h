@@ -211,6 +211,14 @@ XIO_EXPORT const char* xio_last_error(void);
 /* Local, any thread. The version of the library that is loaded. Each pointer may be null. */
 XIO_EXPORT void xio_version(int* major, int* minor, int* patch);
 
+/* Local, any thread. The XIO_ABI_VERSION of the library that is loaded: a program in another language, which has
+ * declared XIO's calls by itself, goes on where it is the one that it was written for. Structs with a member `size` may
+ * have grown, and xio_ctx_t may have other members: ask xio_size_of. */
+XIO_EXPORT uint32_t xio_abi_version(void);
+/* Local, any thread. The bytes of a struct of these headers in the library that is loaded, by its name, such as
+ * "xio_ctx_t"; 0: it knows none of that name. */
+XIO_EXPORT size_t xio_size_of(const char* type);
+
 /* Makes the id of one world. Local; one PE of that world calls it, of any rank, and every PE gives the id to xio_init.
  * From now on this process listens on every interface for the others, until its own xio_init with the id returns. It
  * keeps the last 16 ids that no world has taken, or as many as XIO_TCP_PORTS has ports; a further one releases the
@@ -291,6 +299,12 @@ XIO_EXPORT xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t b
  * Returns XIO_ERR_NOT_SYMMETRIC on every PE if the blocks differ, and if it is not in the heap at all; XIO_ERR_STATE if
  * it was freed already; XIO_ERR_ARG if it is not a block's start. Nothing changes then. */
 XIO_EXPORT xio_status_t xio_free(xio_world_t* world, void* block);
+/* Frees of `*count` blocks those that every PE names, in any order. Collective, for programs in which a garbage
+ * collector drops blocks on each PE in its own time. The others stay allocated and in the list, for a later call:
+ * *count of them. No kernel may be using what is freed, on any PE.
+ *
+ * Returns XIO_ERR_NOT_SYMMETRIC, XIO_ERR_STATE and XIO_ERR_ARG as xio_free does, on every PE; nothing is freed then. */
+XIO_EXPORT xio_status_t xio_free_dropped(xio_world_t* world, void** blocks, size_t* count);
 /* Local. Where PE pe's copy of a symmetric address can be loaded and stored from here; null if it cannot be (another
  * machine, no mapping), or if the address is not symmetric. Valid until xio_free or xio_finalize. */
 XIO_EXPORT void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe);

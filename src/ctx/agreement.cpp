@@ -58,6 +58,7 @@ const char* name_of(std::uint32_t what) {
     case call::ctx_recover: return "xio_ctx_recover";
     case call::team_create: return "xio_team_create (or a split)";
     case call::team_destroy: return "xio_team_destroy";
+    case call::free_dropped: return "xio_free_dropped";
   }
   return "a call that this version does not know";
 }

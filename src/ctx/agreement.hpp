@@ -25,6 +25,7 @@ enum class call : std::uint32_t {
   ctx_recover,
   team_create,
   team_destroy,
+  free_dropped,
 };
 
 // A value that has to be the same on every PE, and its name in sentences. At most k_max_arguments of them.

@@ -2,12 +2,15 @@
 // The C boundary: checks pointers, catches exceptions, calls the world.
 #include "xio/xio.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "base/backends.hpp"
 #include "base/error.hpp"
@@ -21,6 +24,9 @@
 #include "ctx/world.hpp"
 #include "xio/internal.h"
 #include "xio/memory.h"
+#include "xio/peers.h"
+#include "xio/stream.h"
+#include "xio/team.h"
 
 namespace {
 
@@ -141,6 +147,28 @@ void xio_version(int* major, int* minor, int* patch) {
   if (patch != nullptr) *patch = parts[2];
 }
 
+uint32_t xio_abi_version(void) { return XIO_ABI_VERSION; }
+
+size_t xio_size_of(const char* type) {
+  static constexpr struct {
+    const char* name;
+    size_t bytes;
+  } k_sizes[] = {
+#define XIO_SIZE(type) {#type, sizeof(type)}
+      XIO_SIZE(xio_ctx_t),        XIO_SIZE(xio_team_t),          XIO_SIZE(xio_storage_t),
+      XIO_SIZE(xio_unique_id_t),  XIO_SIZE(xio_option_t),        XIO_SIZE(xio_init_attr_t),
+      XIO_SIZE(xio_ctx_attr_t),   XIO_SIZE(xio_storage_attr_t),  XIO_SIZE(xio_stream_attr_t),
+      XIO_SIZE(xio_error_info_t), XIO_SIZE(xio_engine_stats_t),  XIO_SIZE(xio_mem_place_t),
+      XIO_SIZE(xio_mem_attr_t),   XIO_SIZE(xio_mem_pair_t),      XIO_SIZE(xio_mem_cache_stats_t),
+      XIO_SIZE(xio_pe_info_t),    XIO_SIZE(xio_shrink_report_t),
+#undef XIO_SIZE
+  };
+  if (type == nullptr) return 0;
+  for (const auto& one : k_sizes)
+    if (std::strcmp(one.name, type) == 0) return one.bytes;
+  return 0;
+}
+
 xio_status_t xio_get_unique_id(xio_unique_id_t* id) {
   return entry(__func__, [&, function = __func__] {
     not_null(id, function, "id");
@@ -215,6 +243,25 @@ xio_status_t xio_align(xio_world_t* world, size_t alignment, size_t bytes, void*
 
 xio_status_t xio_free(xio_world_t* world, void* block) {
   return in_world(world, __func__, [&](xio::world& w) { w.heap().release(block); });
+}
+
+xio_status_t xio_free_dropped(xio_world_t* world, void** blocks, size_t* count) {
+  return in_world(world, __func__, [&, function = __func__](xio::world& w) {
+    not_null(count, function, "count");
+    if (*count != 0) not_null(blocks, function, "blocks");
+    std::vector<void*> left(blocks, blocks + *count);
+    const auto write_back = [&] {
+      std::copy(left.begin(), left.end(), blocks);
+      *count = left.size();
+    };
+    try {
+      w.heap().release_dropped(left);
+    } catch (...) {
+      write_back();
+      throw;
+    }
+    write_back();
+  });
 }
 
 void* xio_ptr(const xio_world_t* world, const void* symmetric, int pe) {

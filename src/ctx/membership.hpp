@@ -33,6 +33,7 @@ class membership {
     agreement_.each(call::barrier, [] {});
   }
   // For a call that is made of several exchanges.
+  std::uint64_t timeout_ms() const { return timeout_ms_; }  // 0: waits have no end
   bootstrap::one_call one_call() { return {*channel_, timeout_ms_}; }
   // Lets the bootstrap end the other PEs, as far as it can.
   void abort(int code) noexcept { channel_->abort(code); }

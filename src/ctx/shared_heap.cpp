@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <utility>
 
 #include "base/error.hpp"
 #include "ctx/engines.hpp"
@@ -149,17 +153,17 @@ void shared_heap::allocate(const allocation& wanted, void** out) {
   if (offset != 0) *out = heap_->data() + offset;
 }
 
-std::uint64_t shared_heap::live_block_at(const void* block) const {
+std::uint64_t shared_heap::live_block_at(const void* block, const char* function) const {
   const auto offset = offset_of(block);
   if (!offset || *offset < k_head_bytes)
-    fail(XIO_ERR_NOT_SYMMETRIC, "xio_free: {} is not in the symmetric heap; give what xio_malloc returned", block);
+    fail(XIO_ERR_NOT_SYMMETRIC, "{}: {} is not in the symmetric heap; give what xio_malloc returned", function, block);
   const auto found = allocator_->find(*offset);
   if (!found)
-    fail(XIO_ERR_STATE,
-         "xio_free: {} (offset {}) is no allocated block: freed already, or never returned by xio_malloc", block,
-         *offset);
+    fail(XIO_ERR_STATE, "{}: {} (offset {}) is no allocated block: freed already, or never returned by xio_malloc",
+         function, block, *offset);
   if (found->offset != *offset)
-    fail(XIO_ERR_ARG, "xio_free: {} is {} bytes into a block; give the block's start", block, *offset - found->offset);
+    fail(XIO_ERR_ARG, "{}: {} is {} bytes into a block; give the block's start", function, block,
+         *offset - found->offset);
   return *offset;
 }
 
@@ -168,12 +172,41 @@ void shared_heap::release(void* block) {
   members_.agree().vote(
       call::free,
       [&] {
-        if (block != nullptr) offset = live_block_at(block);
+        if (block != nullptr) offset = live_block_at(block, "xio_free");
         return arguments{{"the block's offset in the heap (0 is null)", offset}};
       },
       XIO_ERR_NOT_SYMMETRIC);
   give_back(offset);
   members_.note({call::free, offset}, [&] { return digest(); });
+}
+
+// The blocks go one by one, each by a vote of its own: a PE that dies in the middle leaves one call that some have
+// done.
+void shared_heap::release_dropped(std::vector<void*>& blocks) {
+  const auto together = members_.one_call();
+  std::vector<std::uint64_t> mine;
+  members_.agree().each(call::free_dropped, [&] {
+    for (const void* block : blocks) mine.push_back(live_block_at(block, "xio_free_dropped"));
+  });
+  std::sort(mine.begin(), mine.end());
+  mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+  // More than that wait for the next call.
+  constexpr std::size_t k_most = 4096;
+  if (mine.size() > k_most) mine.resize(k_most);
+  bootstrap::channel& c = members_.channel();
+  const auto all = bootstrap::allgather_unequal(c, std::as_bytes(std::span(mine)), k_most * sizeof mine[0]);
+  for (int pe = 0; pe < members_.size(); ++pe) {
+    const auto given = all[static_cast<std::size_t>(pe)];
+    std::vector<std::uint64_t> theirs(given.size() / sizeof mine[0]), both;
+    std::memcpy(theirs.data(), given.data(), theirs.size() * sizeof mine[0]);
+    std::set_intersection(mine.begin(), mine.end(), theirs.begin(), theirs.end(), std::back_inserter(both));
+    mine = std::move(both);
+  }
+  for (const std::uint64_t offset : mine) {
+    void* block = heap_->data() + offset;
+    release(block);
+    std::erase(blocks, block);
+  }
 }
 
 void* shared_heap::reach(const void* symmetric, int pe) const {

@@ -34,6 +34,8 @@ class shared_heap {
   // The program's blocks. Collective.
   void allocate(const allocation& wanted, void** out);
   void release(void* block);
+  // Those of them that every PE names; they leave the list.
+  void release_dropped(std::vector<void*>& blocks);
   // Null where pe's heap is not mapped, and for memory that is not the program's.
   void* reach(const void* symmetric, int pe) const;
 
@@ -59,7 +61,7 @@ class shared_heap {
  private:
   void map_peer(const heap_options& o, int pe, const std::vector<std::byte>& handle);
   std::optional<std::uint64_t> offset_of(const void* p) const;
-  std::uint64_t live_block_at(const void* block) const;
+  std::uint64_t live_block_at(const void* block, const char* function) const;
 
   membership& members_;
   std::vector<std::string> gpus_;     // bus ids by PE, see hello.hpp

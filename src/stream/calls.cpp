@@ -40,28 +40,6 @@ xio_status_t enqueue(xio_world_t* world, const char* function, xio_ctx_t ctx, xi
   });
 }
 
-void fill(job& j, void* dst, const void* src, std::size_t bytes, int pe) {
-  j.pe = pe;
-  j.dst = dst;
-  j.src = src;
-  j.bytes = bytes;
-}
-
-void fill_put(const order& o, job& j, void* dst, const void* src, std::size_t bytes, int pe) {
-  o.pe(pe);
-  o.symmetric(dst, bytes, "dst");
-  o.local(src, bytes, "src", pe);
-  fill(j, dst, src, bytes, pe);
-}
-
-void fill_signal(const order& o, job& j, std::uint64_t* sig, std::uint64_t value, xio_signal_op_t op) {
-  o.word(sig);
-  o.is_one_of(op, XIO_SIGNAL_ADD + 1, "op");
-  j.sig = sig;
-  j.value = value;
-  j.how = static_cast<std::uint32_t>(op);
-}
-
 // A collective whose result and source are so many bytes of every member.
 void fill_blocks(order& o, job& j, xio_team_t team, void* dst, const void* src, std::size_t bytes) {
   o.team(team);
@@ -90,12 +68,7 @@ xio_status_t xio_put_on_stream(xio_world_t* world, xio_ctx_t ctx, void* dst, con
 
 xio_status_t xio_get_on_stream(xio_world_t* world, xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe,
                                xio_stream_t stream, const xio_stream_attr_t* attr) {
-  return XIO_STREAM_CALL(get, [&](order& o, job& j) {
-    o.pe(pe);
-    o.symmetric(src, bytes, "src");
-    o.local(dst, bytes, "dst", pe);
-    fill(j, dst, src, bytes, pe);
-  });
+  return XIO_STREAM_CALL(get, [&](order& o, job& j) { fill_get(o, j, dst, src, bytes, pe); });
 }
 
 xio_status_t xio_put_signal_on_stream(xio_world_t* world, xio_ctx_t ctx, void* dst, const void* src, size_t bytes,
@@ -103,28 +76,18 @@ xio_status_t xio_put_signal_on_stream(xio_world_t* world, xio_ctx_t ctx, void* d
                                       const xio_stream_attr_t* attr) {
   return XIO_STREAM_CALL(put_signal, [&](order& o, job& j) {
     fill_put(o, j, dst, src, bytes, pe);
-    fill_signal(o, j, sig, value, op);
+    fill_signal(o, j, sig, value, op, pe);
   });
 }
 
 xio_status_t xio_signal_op_on_stream(xio_world_t* world, xio_ctx_t ctx, uint64_t* sig, uint64_t value,
                                      xio_signal_op_t op, int pe, xio_stream_t stream, const xio_stream_attr_t* attr) {
-  return XIO_STREAM_CALL(signal_op, [&](order& o, job& j) {
-    o.pe(pe);
-    fill_signal(o, j, sig, value, op);
-    j.pe = pe;
-  });
+  return XIO_STREAM_CALL(signal_op, [&](order& o, job& j) { fill_signal(o, j, sig, value, op, pe); });
 }
 
 xio_status_t xio_signal_wait_on_stream(xio_world_t* world, xio_ctx_t ctx, const uint64_t* sig, xio_cmp_t cmp,
                                        uint64_t value, xio_stream_t stream, const xio_stream_attr_t* attr) {
-  return XIO_STREAM_CALL(signal_wait, [&](order& o, job& j) {
-    o.word(sig);
-    o.is_one_of(cmp, XIO_CMP_LE + 1, "cmp");
-    j.sig = const_cast<uint64_t*>(sig);
-    j.value = value;
-    j.how = static_cast<std::uint32_t>(cmp);
-  });
+  return XIO_STREAM_CALL(signal_wait, [&](order& o, job& j) { fill_wait(o, j, sig, cmp, value); });
 }
 
 xio_status_t xio_signal_take_on_stream(xio_world_t* world, xio_ctx_t ctx, uint64_t* sig, uint64_t value,
@@ -290,6 +253,20 @@ xio_status_t xio_team_device(const xio_world_t* world, xio_team_t team, const xi
     *out = nullptr;
     if (team.n_pes == 0) xio::fail(XIO_ERR_STATE, "{}: the team is empty: this PE is in none", function);
     *out = w.teams().get(team).shown.as<xio_team_t>();
+  });
+}
+
+xio_status_t xio_team_with_channel(const xio_world_t* world, xio_team_t team, uint32_t channel, xio_team_t* out) {
+  return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
+    not_null(out, function, "out");
+    if (team.n_pes == 0) xio::fail(XIO_ERR_STATE, "{}: the team is empty: this PE is in none", function);
+    (void)w.teams().get(team);
+    if (channel >= XIO_TEAM_CHANNELS)
+      xio::fail(XIO_ERR_ARG, "{}: channel {} is not one of 0 to {}", function, channel, XIO_TEAM_CHANNELS - 1);
+    const std::uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes, team.area_bytes);
+    *out = team;
+    out->work = static_cast<unsigned char*>(team.work) + (std::uint64_t{channel} - team.channel) * each;
+    out->channel = channel;
   });
 }
 

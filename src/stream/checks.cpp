@@ -162,7 +162,8 @@ void order::combines(xio_reduction_t op, xio_type_t type) const {
 
 void order::put_in_stream(std::uint32_t workgroups, bool last) {
   launch_.workgroups = workgroups;
-  launch_.what.failed = ctx_.stream_failed();
+  launch_.what.failed = mark_ == nullptr ? ctx_.stream_failed() : nullptr;
+  launch_.what.mark = mark_;
   launch_.what.status = last ? attr_.status : nullptr;
   if (const char* why = refusal_of(launch_))
     fail(XIO_ERR_IO, "{}: the runtime does not take it into the stream {}: {}; give a stream of GPU {} that lives",
@@ -209,6 +210,45 @@ void order::copy(call what, const job& j) {
   put_in_stream(static_cast<std::uint32_t>(share), !more);
   launch_.what.what = what == call::put_signal ? call::signal_op : call::report;
   if (more) put_in_stream(1, true);
+}
+
+void fill(job& j, void* dst, const void* src, std::size_t bytes, int pe) {
+  j.pe = pe;
+  j.dst = dst;
+  j.src = src;
+  j.bytes = bytes;
+}
+
+void fill_put(const order& o, job& j, void* dst, const void* src, std::size_t bytes, int pe) {
+  o.pe(pe);
+  o.symmetric(dst, bytes, "dst");
+  o.local(src, bytes, "src", pe);
+  fill(j, dst, src, bytes, pe);
+}
+
+void fill_get(const order& o, job& j, void* dst, const void* src, std::size_t bytes, int pe) {
+  o.pe(pe);
+  o.symmetric(src, bytes, "src");
+  o.local(dst, bytes, "dst", pe);
+  fill(j, dst, src, bytes, pe);
+}
+
+void fill_signal(const order& o, job& j, std::uint64_t* sig, std::uint64_t value, xio_signal_op_t op, int pe) {
+  o.pe(pe);
+  o.word(sig);
+  o.is_one_of(op, XIO_SIGNAL_ADD + 1, "op");
+  j.pe = pe;
+  j.sig = sig;
+  j.value = value;
+  j.how = static_cast<std::uint32_t>(op);
+}
+
+void fill_wait(const order& o, job& j, const std::uint64_t* sig, xio_cmp_t cmp, std::uint64_t value) {
+  o.word(sig);
+  o.is_one_of(cmp, XIO_CMP_LE + 1, "cmp");
+  j.sig = const_cast<std::uint64_t*>(sig);
+  j.value = value;
+  j.how = static_cast<std::uint32_t>(cmp);
 }
 
 }  // namespace xio::stream

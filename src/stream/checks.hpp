@@ -37,6 +37,9 @@ class order {
   void is_one_of(int value, int count, const char* what) const;
   void combines(xio_reduction_t op, xio_type_t type) const;
 
+  // A failure is the call's own, and goes to this word of the device's.
+  void fails_alone(std::uint32_t* mark) { mark_ = mark; }
+
   // Launches it.
   void copy(call what, const job& j);
   void give(call what, const job& j);
@@ -52,7 +55,15 @@ class order {
   const char* function_;
   const context& ctx_;
   launch launch_{};
+  std::uint32_t* mark_ = nullptr;
   xio_stream_attr_t attr_{};
 };
+
+// Check the arguments of a call, and fill in the job.
+void fill(job& j, void* dst, const void* src, std::size_t bytes, int pe);
+void fill_put(const order& o, job& j, void* dst, const void* src, std::size_t bytes, int pe);
+void fill_get(const order& o, job& j, void* dst, const void* src, std::size_t bytes, int pe);
+void fill_signal(const order& o, job& j, std::uint64_t* sig, std::uint64_t value, xio_signal_op_t op, int pe);
+void fill_wait(const order& o, job& j, const std::uint64_t* sig, xio_cmp_t cmp, std::uint64_t value);
 
 }  // namespace xio::stream

@@ -72,6 +72,25 @@ __device__ xio_status_t take(const xio_ctx_t& c, const job& j) {
                         : dev::change<dev::amo::add, true>(c, j.sig, u64{0} - j.value, u64{0}, xio_my_pe(c), &old);
 }
 
+// An atomic that is complete on return; `dst` gets the word as it was.
+__device__ xio_status_t change(const xio_ctx_t& c, const job& j) {
+  using dev::amo;
+  u64 old = 0;
+  xio_status_t status = XIO_OK;
+  switch (j.what) {
+    case call::atomic_fetch: status = dev::change<amo::fetch, true>(c, j.sig, u64{0}, u64{0}, j.pe, &old); break;
+    case call::atomic_set:
+      status = dev::just_change<amo::set>(c, j.sig, j.value, j.pe);
+      if (status == XIO_OK) status = xio_quiet(c);
+      break;
+    case call::atomic_fetch_add: status = dev::change<amo::add, true>(c, j.sig, j.value, u64{0}, j.pe, &old); break;
+    case call::atomic_swap: status = dev::change<amo::set, true>(c, j.sig, j.value, u64{0}, j.pe, &old); break;
+    default: status = dev::change<amo::compare_swap, true>(c, j.sig, j.value, j.bytes, j.pe, &old); break;
+  }
+  dev::store<scope::system, order::relaxed>(static_cast<u64*>(j.dst), old);
+  return status;
+}
+
 // Behind the ops to that PE that come before it in the stream.
 __device__ xio_status_t signal(const xio_ctx_t& c, const job& j) {
   const xio_status_t before = xio_fence_pe(c, j.pe);
@@ -90,7 +109,8 @@ __device__ xio_status_t copy(const xio_ctx_t& c, const job& j) {
       return xio_put_signal_wg(c, j.dst, j.src, j.bytes, j.sig, j.value, static_cast<xio_signal_op_t>(j.how), j.pe);
     case call::signal_op: return by_one([&] { return signal(c, j); });
     case call::signal_wait: return by_one([&] { return wait(c, j, static_cast<int>(j.how)); });
-    default: return by_one([&] { return take(c, j); });
+    case call::signal_take: return by_one([&] { return take(c, j); });
+    default: return by_one([&] { return change(c, j); });
   }
 }
 
@@ -165,24 +185,27 @@ __device__ xio_status_t transfer(const xio_ctx_t& c, const job& j) {
   }
 }
 
-// The first failure of the ctx's calls stays.
-__device__ void keep(const ctx_view& c, xio_status_t status, u32* on_host) {
+// Where the first failure stays that ends the launches after it: the ctx's word, or that of one call of the host.
+__device__ u32* mark_of(const ctx_view& c, const job& j) {
+  return j.mark != nullptr ? j.mark : const_cast<u32*>(&c.stream_failed);
+}
+__device__ void keep(const ctx_view& c, xio_status_t status, const job& j) {
   u32 none = 0;
   const u32 word = static_cast<u32>(static_cast<int>(status));
-  if (!dev::compare_exchange<scope::agent, order::relaxed>(const_cast<u32*>(&c.stream_failed), none, word)) return;
+  if (!dev::compare_exchange<scope::agent, order::relaxed>(mark_of(c, j), none, word)) return;
   // A graph may be replayed once too often: the host's word ends with the ctx.
-  if (!dev::is_gone(c)) dev::store<scope::system, order::release>(on_host, word);
+  if (j.failed != nullptr && !dev::is_gone(c)) dev::store<scope::system, order::release>(j.failed, word);
 }
 
-__device__ xio_status_t failure_before(const ctx_view& c) {
+__device__ xio_status_t failure_before(const ctx_view& c, const job& j) {
   return by_one([&] {
-    return static_cast<xio_status_t>(static_cast<int>(dev::load<scope::agent, order::relaxed>(&c.stream_failed)));
+    return static_cast<xio_status_t>(static_cast<int>(dev::load<scope::agent, order::relaxed>(mark_of(c, j))));
   });
 }
 
 __device__ void report(const ctx_view& c, const job& j, xio_status_t before, xio_status_t status) {
   const workgroup_group g = workgroup_group::here();
-  if (status != before && g.leader()) keep(c, status, j.failed);
+  if (status != before && g.leader()) keep(c, status, j);
   if (j.status == nullptr) return;
   g.sync();
   if (g.leader()) dev::store<scope::system, order::release>(reinterpret_cast<int*>(j.status), static_cast<int>(status));
@@ -191,7 +214,7 @@ __device__ void report(const ctx_view& c, const job& j, xio_status_t before, xio
 template <family F>
 __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
   const ctx_view& view = ctx_of(c);
-  const xio_status_t before = failure_before(view);
+  const xio_status_t before = failure_before(view, j);
   xio_status_t status = before;
   if (before == XIO_OK) {
     if constexpr (F == copies) status = copy(c, j);
@@ -209,7 +232,7 @@ __global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) 
   const workgroup_group g = workgroup_group::here();
   const ctx_view& view = ctx_of(c);
   if (!dev::teams::was_agreed(g, t)) {
-    const xio_status_t before = failure_before(view);
+    const xio_status_t before = failure_before(view, j);
     if (blockIdx.x == 0) report(view, j, before, before);
     return;
   }
@@ -283,6 +306,14 @@ const char* refusal_of(const launch& l) {
     case shares_of_reduces: start<shares_of_reduces>(l); break;
   }
   return text_of(hipGetLastError());
+}
+
+const char* make_stream(xio_stream_t* out) {
+  const on_device here;
+  hipStream_t made = nullptr;
+  const char* why = text_of(hipStreamCreateWithFlags(&made, hipStreamNonBlocking));
+  *out = made;
+  return why;
 }
 
 const char* load_kernels() {

@@ -4,6 +4,7 @@
 #   cpp          with main() is built, and run by two PEs; without, all of a page are compiled together
 #   sh           is run in an empty folder where build/, examples/ and README.md are at hand
 #   c and hip    are whole programs, for tests/docs/whole_programs.sh
+#   python       for python/tests/test_docs.py, which runs it by two PEs
 #   console text are no code: they cannot run here, or are what something prints
 # and nothing else is allowed. Files that a page names are there, and so is what it links to.
 # shellcheck source=tests/env.sh.in
@@ -35,13 +36,13 @@ languages() {
   local block
   for block in "$out"/*; do
     case $block in
-      *.cpp | *.sh | *.text | *.console) ;;
+      *.cpp | *.sh | *.text | *.console | *.python) ;;
       *.c | *.hip)
         local page=${block##*/}
         page=${page%%.*}
         if ! grep -q "^    $page)" tests/docs/whole_programs.sh; then fail "docs/$page.md: a block of ${block##*.}, and not known to tests/docs/whole_programs.sh"; fi
         ;;
-      *) fail "${block##*/}: a block must be cpp, sh, c, hip, console or text" ;;
+      *) fail "${block##*/}: a block must be cpp, sh, c, hip, python, console or text" ;;
     esac
   done
 }

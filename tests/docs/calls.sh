@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 # A call begins a line; names behind xio::dev are the inside, and hip*.h are HIP's names.
 declared() {
   local header name
-  for header in include/xio/{xio,status,memory,team,peers,mpi,sdma,stream}.h include/xio/device/*.hpp; do
+  for header in include/xio/{xio,status,memory,team,peers,mpi,sdma,stream,host}.h include/xio/device/*.hpp; do
     name=${header#include/xio/}
     sed -nE "s,^(XIO_EXPORT|XIO_DEVICE|XIO_HOST_DEVICE|XIO_TEAM_FUNCTION|static inline) .*[ *](xio_[a-z0-9_]+)\(.*,\1 \2 ${name#device/},p" <(awk -f "$srcdir/docs/headers.awk" "$header")
   done | sed 's/^static inline/XIO_EXPORT/'

@@ -33,7 +33,7 @@ pages=$(find "$out/html" -name '*.html' | wc -l)
 # Section 3: a page for every call of the public headers, which leads to its header's, which says what the call does.
 man/section3 "$srcdir" "$out/man3"
 calls=0
-for header in include/xio/{xio,status,memory,sdma,team,stream}.h include/xio/device/*.hpp; do
+for header in include/xio/{xio,status,memory,sdma,team,stream,host}.h include/xio/device/*.hpp; do
   # A call begins a line; names behind xio::dev are the inside.
   while read -r call; do
     page=$out/man3/$call.3

@@ -8,7 +8,7 @@ export LC_ALL=C # as sort and comm order names
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 
 library=${1:-$builddir/.libs/libxio.so}
-api=("$srcdir"/include/xio/{xio,internal,memory,peers,sdma,status,stream,team}.h)
+api=("$srcdir"/include/xio/{host,xio,internal,memory,peers,sdma,status,stream,team}.h)
 host=("$srcdir"/include/xio/hip_host.h "$srcdir"/include/xio/device/platform/host_exec.hpp)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -96,6 +96,8 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     EXPECT_REFUSED(xio_calloc(w, 1, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_align(w, 128, 1, &p), wanted, words);
     EXPECT_REFUSED(xio_free(w, nullptr), wanted, words);
+    size_t none = 0;
+    EXPECT_REFUSED(xio_free_dropped(w, nullptr, &none), wanted, words);
     EXPECT_REFUSED(xio_mem_register(w, &local, 4), wanted, words);
     EXPECT_REFUSED(xio_mem_unregister(w, &local), wanted, words);
     EXPECT_REFUSED(xio_ctx_create(w, nullptr, &c), wanted, words);
@@ -289,6 +291,23 @@ TEST_F(api, memory_calls_check_their_pointers) {
   EXPECT_REFUSED(xio_mem_register(w_, nullptr, 1), XIO_ERR_ARG, "base is null");
   EXPECT_REFUSED(xio_mem_unregister(w_, nullptr), XIO_ERR_ARG, "base is null");
   EXPECT_EQ(xio_free(w_, nullptr), XIO_OK);
+}
+
+TEST_F(api, dropped_blocks_leave_the_list_as_they_are_freed) {
+  void *first = nullptr, *second = nullptr;
+  ASSERT_EQ(xio_malloc(w_, 64, &first), XIO_OK);
+  ASSERT_EQ(xio_malloc(w_, 64, &second), XIO_OK);
+  void* blocks[] = {second, first};
+  size_t count = 2;
+  EXPECT_EQ(xio_free_dropped(w_, blocks, &count), XIO_OK);
+  EXPECT_EQ(count, 0u);
+  EXPECT_REFUSED(xio_free(w_, first), XIO_ERR_STATE, "freed already");
+  EXPECT_EQ(xio_free_dropped(w_, nullptr, &count), XIO_OK);
+  count = 2;
+  EXPECT_REFUSED(xio_free_dropped(w_, blocks, &count), XIO_ERR_STATE, "xio_free_dropped: ");
+  EXPECT_EQ(count, 2u);
+  EXPECT_REFUSED(xio_free_dropped(w_, nullptr, &count), XIO_ERR_ARG, "blocks is null");
+  EXPECT_REFUSED(xio_free_dropped(w_, blocks, nullptr), XIO_ERR_ARG, "count is null");
 }
 
 TEST_F(api, ptr_is_null_but_for_symmetric_memory) {
