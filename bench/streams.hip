@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
   if (s.me == 0)
     std::printf(
         "| on a stream, %d PEs | bytes | us in a graph | us in a row | us of the host |\n|---|---|---|---|---|\n", s.n);
-  // What any call costs at least.
+  // Any call costs this at least.
   s.row("an empty kernel", 0, [&] { hipLaunchKernelGGL(nothing, dim3(1), dim3(1), 0, s.stream); });
   s.row("barrier_all", 0, [&] { CHECK(xio_barrier_all_on_stream(s.world, s.ctx, s.stream, nullptr)); });
   s.row("sync_all", 0, [&] { CHECK(xio_sync_all_on_stream(s.world, s.ctx, s.stream, nullptr)); });

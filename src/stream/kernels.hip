@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
   report(view, j, before, status);
 }
 
-// What has failed meanwhile on the ctx, by another stream, is not this call's: only its own begin is asked.
+// A failure meanwhile on the ctx, by another stream, is not of this call: only its own begin is asked.
 template <family F>
 __global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) {
   const workgroup_group g = workgroup_group::here();

@@ -43,7 +43,7 @@ own_stream::~own_stream() {
   if (parts_.stream == nullptr) return;
   kept& k = all();
   const std::lock_guard hold(k.lock);
-  // What is under way stores to its words.
+  // A call that is under way stores to its words.
   (given_ && !ended_ ? k.lost : k.free).push_back(std::move(parts_));
 }
 

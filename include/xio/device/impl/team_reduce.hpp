@@ -140,7 +140,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
 
 // --- Reading -----------------------------------------------------------------------------------------
 
-// What one member combines.
+// The part of a reduce that one member combines.
 struct share_of_bytes {
   u64 from, bytes;
 };
