@@ -124,8 +124,8 @@ __device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, con
   }
 }
 
-// Of a call of three steps.
-__device__ dev::teams::stated_move stated(const xio_team_t& t, const job& j) {
+// A call that is made in steps.
+__device__ dev::teams::stated_move stated(const job& j) {
   using dev::teams::blocks_of, dev::teams::k_all_send, dev::teams::tag_of;
   using dev::teams::op;
   const dev::call_copy a{j.dst, j.src, j.bytes};
@@ -138,12 +138,12 @@ __device__ dev::teams::stated_move stated(const xio_team_t& t, const job& j) {
 }
 __device__ void share_of_move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const part mine = part_of(j.bytes);
-  if (mine.bytes != 0) dev::teams::store_slice(workgroup_group::here(), c, t, stated(t, j).b, mine.at, mine.bytes);
+  if (mine.bytes != 0) dev::teams::store_slice(workgroup_group::here(), c, t, stated(j).b, mine.at, mine.bytes);
 }
 
 __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const workgroup_group g = workgroup_group::here();
-  if (j.of == step::begin) return dev::teams::begin_move(g, c, t, stated(t, j));
+  if (j.of == step::begin) return dev::teams::begin_move(g, c, t, stated(j));
   switch (j.what) {
     case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
     case call::alltoallv:
@@ -239,7 +239,7 @@ __global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) 
   if constexpr (F == shares_of_moves) share_of_move(c, t, j);
   if constexpr (F == shares_of_reduces) share_of_reduce(c, t, j);
   if (!dev::teams::is_last_share(g, t, gridDim.x)) return;
-  if constexpr (F == shares_of_moves) report(view, j, XIO_OK, dev::teams::end_move(g, c, t, stated(t, j).tag));
+  if constexpr (F == shares_of_moves) report(view, j, XIO_OK, dev::teams::end_move(g, c, t, stated(j).tag));
   if constexpr (F == shares_of_reduces) report(view, j, XIO_OK, dev::teams::end_reduce(g, c, t, reduce_of(t, j)));
 }
 template <family F>
