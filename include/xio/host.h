@@ -3,15 +3,21 @@
  * of that name, in a stream of the library's own (docs/stream.md). Plain C; for programs that have no stream at hand,
  * and for small things: a call costs a launch and a wait for it.
  *
- *   Parameters. As in xio/stream.h: dst, src, sig and word are this PE's own addresses of symmetric memory, of which
- * the copy at PE `pe` is meant; the other side is memory that kernels, or the engine to that PE, reach. Return. When it
- * is done. XIO_OK; a status as xio/stream.h has it, where the call is refused; or that of the call in a kernel.
- * xio_last_error() has the sentence. Threads.    Any thread calls, also beside other calls of the world; calls of
- * several threads run beside each other. Deadline.   The world's timeout, as in kernels. XIO_ERR_TIMEOUT also where the
- * GPU has not run it after twice that time, since other work keeps it: then it may still come, so its memory stays as
- * it is. Order.      Among calls of one thread as among those of one stream. Work in streams of the program is not
- * waited for. Failure.    It is this call's own: the next call is made anew, and xio_ctx_failed says nothing of it. Nor
- * does a failure of calls on streams end calls of the host. A queue that has failed stays so (xio_ctx_recover). */
+ * Parameters: as in xio/stream.h. dst, src, sig and word are this PE's own addresses of symmetric memory, of which the
+ * copy at PE `pe` is meant; the other side is memory that kernels, or the engine to that PE, reach.
+ *
+ * Return: when it is done, with XIO_OK, with a status as xio/stream.h has it, where the call is refused, or with that
+ * of the call in a kernel. xio_last_error() has the sentence.
+ *
+ * Threads: any thread calls, also beside other calls of the world; calls of several threads run beside each other.
+ *
+ * Deadline: the world's timeout, as in kernels. XIO_ERR_TIMEOUT also where the GPU has not run it after twice that
+ * time, since other work keeps it: then it may still come, so its memory stays as it is.
+ *
+ * Order: among calls of one thread as among those of one stream. Work in streams of the program is not waited for.
+ *
+ * Failure: it is this call's own. The next call is made anew, xio_ctx_failed says nothing of it, and a failure of calls
+ * on streams ends no calls of the host. A queue that has failed stays so (xio_ctx_recover). */
 #ifndef XIO_HOST_H
 #define XIO_HOST_H
 
