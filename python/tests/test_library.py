@@ -38,7 +38,7 @@ def test_without_numpy(tmp_path):
     found = start(2, "-c", "import sys; sys.path.insert(0, sys.argv[1])\n"
                   "import xio\nw = xio.World()\nc = w.context()\na, b, s = w.zeros(4), w.zeros(4), w.signal()\n"
                   "c.host_put_signal(b, a, s, 1, pe=(w.rank + 1) % w.size)\nc.host_signal_wait(s, 1)\n"
-                  "try: a.numpy()\nexcept ImportError as e: print('said', e)\nw.close()\n", tmp_path)
+                  "try: a.numpy()\nexcept ImportError as e: print(f'said {e};')\nw.close()\n", tmp_path)
     assert found.returncode == 0 and found.stdout.count("said no numpy here") == 2, found.stdout
 
 
