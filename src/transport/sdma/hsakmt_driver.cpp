@@ -3,8 +3,6 @@
 #include "config.h"
 #include "transport/sdma/kfd_driver.hpp"
 
-#if HAVE_HSAKMT
-
 #if HAVE_HSAKMT_HSAKMT_H
 #include <hsakmt/hsakmt.h>
 #else
@@ -186,20 +184,3 @@ class hsakmt_driver final : public kfd_driver {
 std::unique_ptr<kfd_driver> open_kfd() { return std::make_unique<hsakmt_driver>(); }
 
 }  // namespace xio::sdma
-
-#else
-
-#include "base/error.hpp"
-
-namespace xio::sdma {
-
-std::unique_ptr<kfd_driver> open_kfd() {
-  fail(
-      XIO_ERR_UNSUPPORTED,
-      "queues of the GPU's copy engines need libhsakmt, which this build was made without; take it from ROCm up to 6.3 "
-      "(below /opt/rocm, or set ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure again");
-}
-
-}  // namespace xio::sdma
-
-#endif
