@@ -36,10 +36,10 @@ $(1)/%.o: %.hip
 $(addprefix $(1)/,src/gpu/hip.lo src/stream/kernels.lo): $(1)/%.lo: %.hip
 	@$$(MKDIR_P) $$(@D) .device-deps
 	$$(AM_V_DEV)$$(LIBTOOL) $$(AM_V_lt) --tag=CXX --mode=compile $$(HIPCC) $$(hip_flags) $$(hip_depends) -x hip $(addprefix --offload-arch=,$(2)) -c -o $$@ $$<
-$(1)/libxio-hip.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo libxio.map
-	$$(AM_V_CXXLD)$$(CXXLINK) $$(library_ldflags) -rpath $$(libdir) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
-$(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo
-	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HIP_LIBS)
+$(1)/libxio-hip.la: $$(room_objects) $$(software_objects) $$(with_kfd) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo libxio.map
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(library_ldflags) -rpath $$(libdir) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HSAKMT_LIBS) $$(HIP_LIBS)
+$(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $$(with_kfd) $(1)/src/gpu/hip.lo $(1)/src/stream/kernels.lo
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) $$(filter %.lo,$$^) $$(XIO_OTHER_LIBS) $$(HSAKMT_LIBS) $$(HIP_LIBS)
 # A program of one source, and the tools, which look inside.
 $(1)/%: $(1)/%.o $(1)/libxio-hip.la
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$< $(1)/libxio-hip.la $$(HIP_LIBS)

@@ -95,6 +95,11 @@ done < <(matching '^(src|sim|examples|bench|tests)/.*\.(hpp|cpp|h|c|hip|cu|sh|de
 tests/lint_words ||
   complain 'words that docs/glossary.md replaces: write what each line says, or list it with its reason in tests/lint_words.allowed'
 
+# A page begins with those for whom it is.
+for page in docs/*.md; do
+  if [[ $(sed -n 3p "$page") != For\ * ]]; then complain "$page: begin the first paragraph with those for whom the page is: For ..."; fi
+done
+
 # docs/glossary.md has every name of a platform.
 platform=include/xio/device/platform/platform.hpp
 while read -r name; do
@@ -111,7 +116,7 @@ else
 fi
 
 if command -v shellcheck >/dev/null; then
-  { matching '\.sh$'; echo autogen.sh quickstart .ci/run tests/leave_out tests/sanitize tests/sanitize_gpu tests/without_models tests/start.in tests/vm/{run,image,iommufd,headers,carry,init} tests/amdgpu/{run,check} man/section3 build-aux/{compile-pic,nvcc-as-cxx}; } |
+  { matching '\.sh$'; echo autogen.sh quickstart src/tools/xiocc .ci/run tests/leave_out tests/sanitize tests/sanitize_gpu tests/without_models tests/start.in tests/vm/{run,image,iommufd,headers,carry,init} tests/amdgpu/{run,check} man/section3 build-aux/{compile-pic,nvcc-as-cxx}; } |
     xargs -n 8 -P "$(nproc)" shellcheck -x || complain 'shellcheck: see above'
 else
   echo "lint: no shellcheck, skipped"

@@ -93,12 +93,13 @@ std::string wrong_argument(const dev::call_record& r, const storage_place* on) {
     case kind::put_tile:
     case kind::get_tile: return wrong_copy(r, "a pitch is less than the width of a row, or the rows leave all memory");
     case kind::put_strided:
-    case kind::get_strided: return wrong_copy(r, "a stride is 0, or too large");
+    case kind::get_strided: return wrong_copy(r, "a stride is less than 1, or too large");
     case kind::put_value:
     case kind::get_value: return wrong_word(r, "value");
     case kind::put_signal:
     case kind::signal_op:
     case kind::signal_fetch: return wrong_signal(r);
+    case kind::wait_counter: return wrong_word(r, "counter");
     case kind::put_counter:
     case kind::put_signal_counter: return wrong_counter(r);
     case kind::put_packet:
@@ -114,8 +115,9 @@ std::string wrong_argument(const dev::call_record& r, const storage_place* on) {
       return or_else(wrong_word(r, "word"), "the comparison is none of XIO_CMP_EQ to XIO_CMP_LE");
     case kind::wait_until_any:
     case kind::wait_until_some:
-      return or_else(wrong_word(r, "word"),
-                     "the comparison is none of XIO_CMP_EQ to XIO_CMP_LE, or the place for an index is null");
+      return or_else(
+          wrong_word(r, "word"),
+          "the comparison is none of XIO_CMP_EQ to XIO_CMP_LE, or the values or the place for an index are null");
     default: return "";
   }
 }

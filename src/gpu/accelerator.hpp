@@ -20,6 +20,7 @@
 #include "gpu/chore.hpp"
 #include "gpu/device_choice.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/in_kernel.hpp"
 #include "gpu/polled_device.hpp"
 #include "gpu/relaxed_capture.hpp"
 #include "topology/kfd_node.hpp"
@@ -397,6 +398,8 @@ bool hide_pages(void* base) {
 }
 
 hdp_hardware hdp() { return hw::hdp(g_device); }
+
+bool in_kernel() { return false; }
 
 int device_count() {
   int count = 0;

@@ -22,7 +22,8 @@ export PKG_CONFIG_PATH=${pc%/*}
 libdir=$(dirname "$(find "$root" -name libxio.so)")
 sources=$(dirname "$(find "$root" -name hello_put.hip)")
 include=$(dirname "$(dirname "$(find "$root" -name xio.h)")")
-pkg_config() { "$PKG_CONFIG" --define-variable=libdir="$libdir" --define-variable=includedir="$include" "$@" xio; }
+# They lie below another folder than they were made for, and are found there.
+pkg_config() { "$PKG_CONFIG" "$@" xio; }
 export LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sanitize=()
 if [ "$sanitizer" != no ]; then sanitize=("-fsanitize=$sanitizer"); fi
@@ -48,6 +49,13 @@ for example in "${examples[@]}"; do
   device_program "$sources/$example.hip" "$root/by-pkg-config/$example"
 done
 echo "pkg-config: ${#examples[@]} examples built"
+# By xiocc, in one step and in two; a HIP program with its own include, by the flags of a package.
+xiocc=$(find "$root" -path '*/bin/xiocc')
+CXX=$CXX "$xiocc" -O0 -Wall -Wextra -Werror "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/by-xiocc"
+CXX=$CXX "$xiocc" -O0 -c "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/two.o"
+CXX=$CXX "$xiocc" "${sanitize[@]}" "$root/two.o" -o "$root/in-two"
+printf '#include <hip/hip_runtime.h>\n__global__ void k(float4 *v) { v->x = sqrtf(v->y) + max(1, 2) + __clz(1); }\nint main() { return 0; }\n' >"$root/names.hip"
+XIOCC_PACKAGE=xio-hip-names CXX=$CXX "$xiocc" -O0 -c "$root/names.hip" -o "$root/names.o"
 # With engines and families left out, which the program then tells the library.
 # shellcheck disable=SC2046
 device_compile $(pkg_config --define-variable=engines=direct+rdma --define-variable=families=mlx5 --variable=device_flags) \
@@ -130,6 +138,7 @@ if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
 else
   "$root/hello"
+  (unset LD_LIBRARY_PATH && "$root/by-xiocc" && "$root/in-two")
   "$start" -n 2 "$root/readme"
   for by in "$root"/by-*; do "$start" -n 2 "$by/halo" 8 3; done
 fi
@@ -158,10 +167,10 @@ if [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
   if [ -n "$big" ]; then echo "more than 4.4 MB: $big" && exit 1; fi
 fi
 
-# An uninstall leaves no file.
+# An uninstall leaves no file, and no folder of XIO's.
 rm -rf "$root"/by-* "$root/c-alone"
 make -s -C "$builddir" uninstall DESTDIR="$root" >>"$root.log" 2>&1
-left=$(find "$root" -mindepth 2 -type f -o -mindepth 2 -type l)
+left=$(cd "$root" && find . -mindepth 2 \( ! -type d -o -type d -empty -path '*xio*' \))
 if [ -n "$left" ]; then
   echo "left behind by make uninstall:"
   echo "$left"

@@ -208,6 +208,15 @@ __global__ void one_mistake(xio_ctx_t ctx, place p, int number) {
   }
 }
 
+#if defined(XIO_PLATFORM_HOST)
+// A call of the host, where nothing but the library can see that a kernel makes it.
+__global__ void call_host(xio_world_t* world, int* status) {
+  *status = xio_host_barrier(world);
+  void* p = nullptr;
+  if (xio_malloc(world, 64, &p) != XIO_ERR_STATE) *status = XIO_OK;
+}
+#endif
+
 struct sentence {
   xio_status_t status;
   const char* call;     // what the sentence begins with
@@ -218,29 +227,29 @@ struct sentence {
 const sentence k_named[] = {
     {XIO_ERR_PE, "xio_put of 8 bytes at ", {"there is no such PE", "(xio_n_pes() - 1)"}},
     {XIO_ERR_NOT_SYMMETRIC, "xio_get of 24 bytes at ", {", PE 0: ", "xio_malloc"}},
-    {XIO_ERR_ARG, "xio_p of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_g of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_atomic_add of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_p of 8 bytes at ", {"4), PE 0: ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_g of 4 bytes at ", {"2), PE 0: ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_atomic_add of 8 bytes at ", {"4), PE 0: ", "address is no multiple of its"}},
     {XIO_ERR_PE, "xio_atomic_fetch_add of 8 bytes at ", {", PE -1: ", "there is no such PE"}},
-    {XIO_ERR_ARG, "xio_atomic_swap of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_atomic_compare_swap of 4 bytes at ", {"2), PE 0: ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_put_2d of 24 bytes at ", {", PE 0: ", "out of range"}},
-    {XIO_ERR_ARG, "xio_iput of 5 bytes at ", {", PE 0: ", "out of range"}},
-    {XIO_ERR_ARG, "xio_iget of 5 bytes at ", {", PE 0: ", "out of range"}},
-    {XIO_ERR_ARG, "xio_put_signal of 8 bytes at ", {"4), PE 0: ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_atomic_swap of 4 bytes at ", {"2), PE 0: ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_atomic_compare_swap of 4 bytes at ", {"2), PE 0: ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_put_2d of 24 bytes at ", {", PE 0: ", "a pitch is less than the width"}},
+    {XIO_ERR_ARG, "xio_iput of 5 bytes at ", {", PE 0: ", "a stride is less than 1"}},
+    {XIO_ERR_ARG, "xio_iget of 5 bytes at ", {", PE 0: ", "a stride is less than 1"}},
+    {XIO_ERR_ARG, "xio_put_signal of 8 bytes at ", {"4), PE 0: ", "address is no multiple of its"}},
     {XIO_ERR_PE, "xio_signal_op of 8 bytes at ", {"heap + ", "there is no such PE"}},
-    {XIO_ERR_ARG, "xio_wait_until of 8 bytes at ", {"4): ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_wait_counter of 8 bytes: ", {"null", nullptr}},
-    {XIO_ERR_ARG, "xio_signal_wait_until of 8 bytes: ", {"null", nullptr}},
-    {XIO_ERR_ARG, "xio_put_packet of 3 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_wait_until of 8 bytes at ", {"4): ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_wait_counter of 8 bytes: ", {"the counter's address is null", nullptr}},
+    {XIO_ERR_ARG, "xio_signal_wait_until of 8 bytes: ", {"the word's address is null", nullptr}},
+    {XIO_ERR_ARG, "xio_put_packet of 3 bytes at ", {", PE 0: ", "4 to 64 bytes"}},
     {XIO_ERR_UNSUPPORTED, "xio_put_imm of 8 bytes at ", {", PE 0: ", "cannot do it"}},
     {XIO_ERR_PE, "xio_fence_pe, PE ", {"there is no such PE", nullptr}},
     {XIO_ERR_PE, "xio_quiet_pe, PE -2: ", {"there is no such PE", nullptr}},
-    {XIO_ERR_ARG, "xio_put_counter of 8 bytes at ", {"4): ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_wait_until_all of 8 bytes at ", {"4): ", "misaligned"}},
-    {XIO_ERR_ARG, "xio_get_2d of 24 bytes at ", {", PE 0: ", "out of range"}},
+    {XIO_ERR_ARG, "xio_put_counter of 8 bytes at ", {"4): ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_wait_until_all of 8 bytes at ", {"4): ", "address is no multiple of its"}},
+    {XIO_ERR_ARG, "xio_get_2d of 24 bytes at ", {", PE 0: ", "a pitch is less than the width"}},
     {XIO_ERR_ARG, "xio_wait_until_any of 8 bytes at ", {"heap + ", "null"}},
-    {XIO_ERR_ARG, "xio_wait_until of 4 bytes at ", {"2): ", "misaligned"}},
+    {XIO_ERR_ARG, "xio_wait_until of 4 bytes at ", {"2): ", "address is no multiple of its"}},
 };
 
 void expect_sentence(const rig::team& t, const sentence& wanted, const char* when) {
@@ -326,6 +335,10 @@ int main() {
   rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup had another result", bad_together.get()[0]);
   rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
   rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");
+#if defined(XIO_PLATFORM_HOST)
+  RUN(call_host, 1, 64, t.world(), bad.data());
+  rig::expect(bad.get()[0] == XIO_ERR_STATE, "a call of the host in a kernel is %d", bad.get()[0]);
+#endif
   sentences(t, p);
   registration(t, p, foreign);
   return rig::verdict("args", t);

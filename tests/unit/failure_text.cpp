@@ -174,7 +174,7 @@ TEST(failure_text, a_refused_argument_is_named) {
       {storage_read, 1, 512, 66, 512, "the buffer's address is no multiple of 4"},
       {put, 1, 0x1000, 0, 8, "the local buffer is null"},
       {get, 1, 0, 64, 8, "the symmetric address is null"},
-      {put_strided, 1, 0x1000, 64, 8, "a stride is 0"},
+      {put_strided, 1, 0x1000, 64, 8, "a stride is less than 1"},
       {put_value, 1, 0x1002, 0, 4, "the value's address is no multiple of its 4 bytes"},
       {signal_op, 1, 0x1004, 0, 8, "the signal's address is no multiple of its 8 bytes"},
       {signal_op, 1, 0x1008, 0, 8, "neither XIO_SIGNAL_SET nor XIO_SIGNAL_ADD"},

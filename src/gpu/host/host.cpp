@@ -15,6 +15,8 @@
 #include "gpu/gpu.hpp"
 #include "gpu/host/settings.hpp"
 #include "gpu/host/stream.hpp"
+#include "gpu/in_kernel.hpp"
+#include "xio/device/platform/host_exec.hpp"
 
 namespace xio::gpu {
 
@@ -59,6 +61,8 @@ void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }
 
 hdp_hardware hdp() { return {}; }
+
+bool in_kernel() { return host_exec::current != nullptr; }
 
 int device_count() { return 1; }
 int selected_device() { return 0; }

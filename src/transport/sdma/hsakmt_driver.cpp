@@ -3,8 +3,6 @@
 #include "config.h"
 #include "transport/sdma/kfd_driver.hpp"
 
-#if HAVE_HSAKMT
-
 #if HAVE_HSAKMT_HSAKMT_H
 #include <hsakmt/hsakmt.h>
 #else
@@ -188,20 +186,3 @@ class hsakmt_driver final : public kfd_driver {
 std::unique_ptr<kfd_driver> open_hsakmt() { return std::make_unique<hsakmt_driver>(); }
 
 }  // namespace xio::sdma
-
-#else
-
-#include "base/error.hpp"
-
-namespace xio::sdma {
-
-std::unique_ptr<kfd_driver> open_hsakmt() {
-  fail(XIO_ERR_UNSUPPORTED,
-       "this build was made without libhsakmt; take it from ROCm (the archive and headers of hsakmt-roct-dev, or of "
-       "hsa-rocr-dev from 6.3 on, below /opt/rocm or ROCM_PATH) or from Debian 12 or 13 (libhsakmt-dev), and configure "
-       "again");
-}
-
-}  // namespace xio::sdma
-
-#endif
