@@ -68,7 +68,8 @@ class endpoint {
   explicit endpoint(const provider& by);
   // Waits for what is under way, k_drain at most, and then ends it.
   ~endpoint();
-  static constexpr std::chrono::seconds k_drain{1};
+  // A living peer's NIC needs less; all queue pairs of the PE wait meanwhile.
+  static constexpr std::chrono::milliseconds k_drain{100};
   void hurry() { patient_ = false; }  // the end does not wait
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
@@ -87,6 +88,7 @@ class endpoint {
   // Hands out completions. True if there were any.
   bool poll();
   std::size_t under_way() const { return under_way_; }
+  bool is_lost() const { return cq_lost_; }  // nothing completes any more
 
  private:
   long post_copy(message& m);

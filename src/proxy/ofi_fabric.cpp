@@ -306,6 +306,7 @@ void ofi_fabric::offer_room(group& g, std::size_t pe) {
 
 bool ofi_fabric::poll() {
   bool any = receiver_.poll();
+  if (receiver_.is_lost()) failed_.store(true, std::memory_order_release);
   if (parted_ != 0) any |= close_parted();
   for (group& g : groups_) {
     any |= g.sender->poll();

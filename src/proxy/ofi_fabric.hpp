@@ -2,6 +2,7 @@
 // A provider of libfabric between the NIC and its peers. One endpoint takes what peers write; queue pairs of one ctx
 // send by an endpoint of their own, which goes with the last of them.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <list>
@@ -46,6 +47,7 @@ class ofi_fabric final : public fabric {
   void forget(std::uint32_t number) override;
   void cut_off(std::uint32_t number) override;
   bool poll() override;
+  bool has_failed() const override { return failed_.load(std::memory_order_acquire); }
 
   std::uint32_t atomics() const { return atomics_; }  // of dev::nic_atomics, that the trial has shown
   const ofi::traits& what() const { return by_.what(); }
@@ -88,7 +90,8 @@ class ofi_fabric final : public fabric {
   ofi::local_memory memory_;
   std::vector<peer> peers_;  // this PE too
   std::list<group> groups_;
-  std::size_t parted_ = 0;  // groups without members
+  std::atomic<bool> failed_{false};  // peers' ops make no progress here any more
+  std::size_t parted_ = 0;           // groups without members
   std::uint32_t atomics_ = 0;
   std::string summary_;
 };

@@ -38,9 +38,9 @@ if can_libfabric && ! crowded 2; then
     echo "libfabric, provider $provider"
     export XIO_NIC_EXECUTOR=libfabric XIO_FABRIC_PROVIDER=$provider
     # shellcheck disable=SC2086  # a list
-    suite any 2 rdma ${FABRIC_PROGRAMS-rma atomics signals immediate}
+    suite any 2 rdma ${FABRIC_PROGRAMS-rma atomics signals}
     # shellcheck disable=SC2086
-    suite any 3 rdma ${FABRIC_PROGRAMS-litmus teams}
+    suite any 3 rdma ${FABRIC_PROGRAMS-litmus}
     # shellcheck disable=SC2086
     [ -z "${FABRIC_PROGRAMS-}" ] || suite any 5 rdma $FABRIC_PROGRAMS
   done

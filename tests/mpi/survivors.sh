@@ -71,11 +71,6 @@ one() {
   failures=$((failures + 1))
 }
 
-# One provider of libfabric that notices the end of a peer, and one that is slow to.
-if has HAVE_LIBFABRIC && ldconfig -p | grep -q 'libfabric\.so\.1'; then
-  short+=' rdma:libfabric/tcp:proxy:3:kill:0 rdma:libfabric/sockets:proxy:3:put:2'
-  for what in put wait quiet stop cont kill; do long+=" rdma:libfabric/tcp:proxy:5:$what:1,2,4 rdma:libfabric/sockets:proxy:5:$what:0,3"; done
-fi
 [ "${1-}" = all ] || long=''
 # shellcheck disable=SC2086  # lists
 for case in ${CASES-$short $long}; do one "$case"; done

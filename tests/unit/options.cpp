@@ -88,6 +88,7 @@ TEST(option_words, each_means_its_enumerator) {
   EXPECT_EQ(executor("shm"), option::nic_executor::shm);
   EXPECT_EQ(executor("tcp"), option::nic_executor::tcp);
   EXPECT_EQ(executor("verbs"), option::nic_executor::verbs);
+  EXPECT_EQ(executor("libfabric"), option::nic_executor::libfabric);
   EXPECT_EQ(with("XIO_BACKEND", "auto").backend, option::backend::automatic);
   EXPECT_EQ(with("XIO_BACKEND", "hw").backend, option::backend::hw);
   EXPECT_EQ(with("XIO_BACKEND", "model").backend, option::backend::model);

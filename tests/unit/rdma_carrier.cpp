@@ -62,6 +62,21 @@ TEST(rdma_carrier, an_executor_that_was_asked_for_is_taken_or_refused) {
                "PE 1 has none that works (or set XIO_BACKEND=model): its cable is pulled");
 }
 
+TEST(rdma_carrier, slingshot_is_taken_between_machines_where_no_device_is) {
+  const auto here = [](std::uint32_t wanted, std::uint32_t backend, bool mapped, bool verbs) {
+    carrier_offer o = offer(wanted, backend, mapped, verbs);
+    o.slingshot = 1;
+    return o;
+  };
+  EXPECT_EQ(chosen({here(0, k_auto, false, false), here(0, k_auto, false, false)}), carrier::libfabric);
+  EXPECT_EQ(chosen({here(0, k_hw, true, false), here(0, k_hw, false, true)}), carrier::libfabric);
+  EXPECT_EQ(chosen({here(0, k_auto, false, false), offer(0, k_auto, false, false)}), carrier::tcp);
+  EXPECT_EQ(chosen({here(0, k_auto, true, false)}), carrier::shm);
+  EXPECT_EQ(chosen({here(0, k_auto, false, true), here(0, k_auto, false, true)}), carrier::verbs);
+  EXPECT_EQ(chosen({here(0, k_model, false, false)}), carrier::tcp);
+  EXPECT_EQ(chosen({offer(static_cast<std::uint32_t>(carrier::libfabric), k_auto, true, true)}), carrier::libfabric);
+}
+
 TEST(rdma_carrier, hardware_that_is_missing_is_never_replaced) {
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, false)}, XIO_ERR_UNSUPPORTED), "XIO_BACKEND=hw");
   EXPECT_PRED2(says, refused({offer(0, k_hw, true, true), offer(0, k_hw, true, false)}, XIO_ERR_PEER), "PE 1");
@@ -77,6 +92,7 @@ TEST(rdma_carrier, pes_must_ask_for_the_same) {
 TEST(rdma_carrier, the_family_follows_the_carrier) {
   auto o = xio::options::defaults();
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "proxy");
+  EXPECT_EQ(xio::rdma::family_name(o, carrier::libfabric), "proxy");
   EXPECT_EQ(xio::rdma::family_name(o, carrier::shm), "mlx5");
   o.nic_family = xio::option::nic_family::bnxt;
   EXPECT_EQ(xio::rdma::family_name(o, carrier::verbs), "bnxt");

@@ -79,7 +79,7 @@ carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std:
   if (o.wanted == static_cast<std::uint32_t>(carrier::tcp)) return carrier::tcp;
   if (o.wanted == static_cast<std::uint32_t>(carrier::libfabric)) return carrier::libfabric;
   // Where memory is mapped the software NIC costs less than a NIC that a host thread drives.
-  if (o.backend != k_model && !verbs && slingshot && !mapped) return carrier::libfabric;
+  if (o.backend != k_model && !verbs && slingshot && (!mapped || o.backend == k_hw)) return carrier::libfabric;
   if (o.backend == k_hw) return check_verbs(all, me, why_not, "XIO_BACKEND=hw");
   if (o.backend == k_auto && verbs) return carrier::verbs;
   return mapped ? carrier::shm : carrier::tcp;
