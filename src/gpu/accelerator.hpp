@@ -73,6 +73,10 @@ void free_after_kernels(Call&& call) {
 
 __global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
                             std::uint64_t* old);
+__global__ void ring_word(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
+  dev::store<dev::scope::system, dev::order::release>(first, value);
+  dev::ring_doorbell(at, value);
+}
 
 // One host thread copies and changes payload with this: a stream that no kernel is on and that waits for no other.
 class lane_of_thread {
@@ -143,6 +147,12 @@ class lane_of_thread {
     const relaxed_capture beside_captures;
     check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
     finish("clearing memory");
+  }
+  void ring(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
+    const on_device here;
+    hipLaunchKernelGGL(ring_word, dim3(1), dim3(1), 0, stream_, first, at, value);
+    check(hipGetLastError(), "starting a kernel that rings");
+    finish("a kernel that rings");
   }
   std::uint64_t change(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare) {
     const on_device here;
@@ -332,6 +342,10 @@ std::uint32_t most_packet_bytes() { return 4096; }
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
+void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
+  lane_of_thread::mine().ring(first, at, value);
+}
+
 // The null stream and those that CUDA numbers from 1 on are of the device that is current at a launch.
 bool stream_is_elsewhere(void* stream) {
   if (reinterpret_cast<std::uintptr_t>(stream) <= 2) return false;

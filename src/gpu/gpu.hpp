@@ -146,6 +146,8 @@ bool unmap_registers(void* page);
 // is another address than the host's. Null: they cannot.
 void* show_pages(void* base, std::size_t bytes);
 bool hide_pages(void* base);  // as unmap_registers
+// By a kernel, on whose end it waits: stores the value to *first, and then rings a register with it.
+void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value);
 
 // --- For the HDP, see memory/hdp.hpp ---
 struct hdp_hardware {

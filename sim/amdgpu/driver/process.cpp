@@ -98,7 +98,9 @@ bool process::has_vm(unsigned gpu) const {
   return vms_[gpu];
 }
 
-bool process::doorbells_may_be_lost() const { return chosen.doorbells == "lost" && chosen.target == "gfx942"; }
+bool process::doorbells_may_be_lost() const {
+  return chosen.doorbells == "deaf" || (chosen.doorbells == "lost" && chosen.target == "gfx942");
+}
 
 int process::make_doorbells(unsigned gpu) {
   doorbell_page& page = doorbells_[gpu];
@@ -178,7 +180,8 @@ int process::create_queue(const queue_kind& kind, unsigned gpu, queue_request r,
   r.gpu = gpu;
   // No packet's number, and no position in a ring.
   *r.doorbell = computes ? ~std::uint64_t{0} : 0;
-  if (page.lanes != nullptr && !computes && (at.engine % 2 == 0 || at.queue / 2 >= k_lost_doorbells)) {
+  if (page.lanes != nullptr && !computes && chosen.doorbells != "deaf" &&
+      (at.engine % 2 == 0 || at.queue / 2 >= k_lost_doorbells)) {
     r.lanes_doorbell = page.lanes + slot;
     *r.lanes_doorbell = 0;
   }

@@ -38,9 +38,9 @@ constexpr row k_rows[] = {
      "1: pages of registers (memfds of that name) are mapped, as by amdgpu-dkms"},
     {"XIO_AMDGPU_KFD", &settings::kfd_minor, nullptr, 11, 23, 1, "",
      "minor version of the driver's calls: 11 of Linux 6.1, 17 of 6.12, 23 of 7.3"},
-    {"XIO_AMDGPU_DOORBELLS", nullptr, &settings::doorbells, 0, 0, 1, "aligned|lost|",
+    {"XIO_AMDGPU_DOORBELLS", nullptr, &settings::doorbells, 0, 0, 1, "aligned|lost|deaf|",
      "lost: what lanes of a gfx942 store to the first two of an odd copy engine's does nothing, as before Linux "
-     "6.12.113"},
+     "6.12.113; deaf: nothing that lanes store to a copy engine's arrives"},
     {"XIO_AMDGPU_THREADS", &settings::threads, nullptr, 1, 64, 1, "", "host threads that run waves, per process"},
     {"XIO_AMDGPU_SLICE", &settings::slice, nullptr, 1, 1000000, 1, "", "instructions of a wave before another runs"},
     {"XIO_AMDGPU_MEMORY", nullptr, &settings::memory, 0, 0, 1, "plain|adversary|", "in order, or late and reordered"},

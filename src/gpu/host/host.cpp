@@ -59,6 +59,11 @@ void* map_registers(void* page, std::size_t) { return page; }
 bool unmap_registers(void*) { return true; }
 void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }
+// Kernels are threads of the host.
+void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
+  __atomic_store_n(first, value, __ATOMIC_RELEASE);
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+}
 
 hdp_hardware hdp() { return {}; }
 

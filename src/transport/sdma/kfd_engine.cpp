@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/kfd_engine.hpp"
 
+#include <cstring>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/run_clock.hpp"
 #include "gpu/memory.hpp"
 #include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
@@ -177,6 +180,29 @@ class kfd_engine final : public engine {
 
   const char* backend() const override { return name_.c_str(); }
 
+  // A packet that stores a number, rung as kernels ring. A doorbell that does not arrive is found here, and not by the
+  // first copy's deadline.
+  void try_doorbell(std::chrono::milliseconds longest) {
+    constexpr std::uint32_t k_number = 0x5d3a17;
+    gpu::buffer word(sizeof(std::uint64_t), device_->style.where.completion, 256, gpu::purpose::completions);
+    const user_queue q(device_, {}, 0, gpu::page_size());
+    const queue_parts parts = q.parts();
+    std::uint32_t packet[wire::sdma::k_fence_dwords];
+    wire::sdma::encode_fence(packet, device_->style.generation, reinterpret_cast<std::uint64_t>(word.data()), k_number);
+    std::memset(parts.ring, 0, gpu::page_size());  // empty packets, as many as an engine wants at once
+    std::memcpy(parts.ring, packet, sizeof packet);
+    gpu::ring_by_kernel(parts.wptr, parts.doorbell, 4 * dev::k_sdma_slot_bytes);
+    const auto until = run_clock::now() + longest;
+    while (__atomic_load_n(word.as<std::uint32_t>(), __ATOMIC_ACQUIRE) != k_number) {
+      if (run_clock::now() > until)
+        fail(XIO_ERR_UNSUPPORTED,
+             "a copy engine of GPU {} has not done within {} ms what a kernel rang it for ({}); dmesg may say why, and "
+             "XIO_SDMA_ENGINES may name others",
+             device_->gpu.identity, longest.count(), name_);
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+
   // Memory that this process has mapped for the GPU is in the engine's address space, too: they have one page table. A
   // packet that names any other memory would fault, and the fault would end the process.
   void map(void* base, std::size_t bytes) override {
@@ -245,13 +271,15 @@ queue_style style_of(const sdma_options& o, const std::string& arch) {
 }  // namespace
 
 std::unique_ptr<engine> open_kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver,
-                                        const kfd_place& place) {
+                                        const kfd_place& place, std::chrono::milliseconds tries) {
   const queue_style style = style_of(o, place.arch);
   std::vector<kfd_gpu> gpus = driver->gpus();
   for (const kfd_gpu& g : gpus)
     if (g.identity == place.identity) {
       const kfd_gpu mine = g;
-      return std::make_unique<kfd_engine>(o, std::move(driver), std::move(gpus), mine, place, style);
+      auto made = std::make_unique<kfd_engine>(o, std::move(driver), std::move(gpus), mine, place, style);
+      if (tries.count() != 0) made->try_doorbell(tries);
+      return made;
     }
   fail(XIO_ERR_UNSUPPORTED,
        "the GPU at {} is none of the {} that the compute driver knows; is it hidden from this process (cgroup, "

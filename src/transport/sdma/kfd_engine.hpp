@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copy engines of the GPU itself, by user queues of the kernel's compute driver.
 #pragma once
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -16,8 +17,9 @@ struct kfd_place {
 };
 
 // Throws XIO_ERR_UNSUPPORTED for a GPU that the driver does not know or whose packets are not known, and
-// XIO_ERR_CONFIG for options that cannot be.
-std::unique_ptr<engine> open_kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver,
-                                        const kfd_place& gpu);
+// XIO_ERR_CONFIG for options that cannot be. tries: a kernel rings a queue once, and where its packet is not done
+// within so long it is XIO_ERR_UNSUPPORTED, too.
+std::unique_ptr<engine> open_kfd_engine(const sdma_options& o, std::unique_ptr<kfd_driver> driver, const kfd_place& gpu,
+                                        std::chrono::milliseconds tries = {});
 
 }  // namespace xio::sdma

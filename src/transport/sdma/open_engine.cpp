@@ -12,6 +12,9 @@ namespace xio::sdma {
 
 namespace {
 
+// Far more than a packet takes, also where another process keeps the engine.
+constexpr std::chrono::milliseconds k_trial{5000};
+
 bool has_engines() { return std::string(gpu::name()) == "hip"; }
 
 }  // namespace
@@ -41,7 +44,7 @@ std::unique_ptr<engine> open_hardware(const sdma_options& o) {
   if (!has_engines())
     fail(XIO_ERR_UNSUPPORTED, "only AMD GPUs give their copy engines to user queues, and this is the {} platform",
          gpu::name());
-  return open_kfd_engine(o, open_kfd(o.sdma_queues_by), {gpu::arch(), gpu::identity()});
+  return open_kfd_engine(o, open_kfd(o.sdma_queues_by), {gpu::arch(), gpu::identity()}, k_trial);
 }
 
 std::unique_ptr<engine> open_software(const sdma_options& o, progress::machine& machine, const payload_agent& payload,
