@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # docs/nvshmem.svg out of what bench/vs_nvshmem printed: how many times NVSHMEM's time is XIO's, of puts and gets, by size.
-#   awk -f bench/nvshmem_chart.awk bench/results/2026-11-27-2xh100/vs_nvshmem.md >docs/nvshmem.svg
+#   bench/vs_nvshmem of bench/results/2026-11-27-2xh100 | awk -f bench/nvshmem_chart.awk >docs/nvshmem.svg
 BEGIN {
   FS = " *[|] *"
   width = 354; height = 210; top = 64; gap = 428; left = 48

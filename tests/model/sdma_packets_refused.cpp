@@ -22,14 +22,23 @@ struct wrong_packet {
 dwords copy_8(arena& m) { return copy(m.dst, m.src, 8); }
 dwords fence_1(arena& m) { return fence(&m.words[0], 1); }
 dwords add_1(arena& m) { return atomic(0x2f, &m.words[0], 1); }
-dwords fill_4(arena& m) { return {0x8000000b, lo(m.dst), hi(m.dst), 0, 0}; }
-dwords write_4(arena& m) { return {0x00000002, lo(m.dst), hi(m.dst), 0, 0x11111111}; }
+dwords fill(std::uint32_t header, void* at, std::uint32_t last) { return {header, lo(at), hi(at), 0, last}; }
+dwords fill_4(arena& m) { return fill(0x8000000b, m.dst, 0); }
+dwords write(void* at) { return {0x00000002, lo(at), hi(at), 0, 0x11111111}; }
+dwords write_4(arena& m) { return write(m.dst); }
 dwords poll_0(arena& m) { return poll(3, &m.words[0], 0); }
-dwords stamp(arena& m) { return {0x0000020d, lo(m.words), hi(m.words)}; }
+dwords stamp_at(void* at) { return {0x0000020d, lo(at), hi(at)}; }
+dwords stamp(arena& m) { return stamp_at(m.words); }
 dwords gcr() { return {0x00000111, 0, 0x80400000, 0, 0}; }
 // 5 x 3 bytes with pitches of 16 and 32.
 dwords tile_8(arena& m, g generation) {
   return tile(generation, 0, corner{m.src, 0, 0, 0, 16, 256}, corner{m.dst, 0, 0, 0, 32, 256}, 5, 3);
+}
+// Pitch and slice of the source; x, y, pitch and slice of the destination.
+dwords rows(const void* src, std::uint32_t pitch, std::uint32_t slice, const void* dst, std::uint32_t x,
+            std::uint32_t y, std::uint32_t dst_pitch, std::uint32_t dst_slice, std::uint32_t depth = 1) {
+  return tile(g::gen_9_0, 0, corner{src, 0, 0, 0, pitch, slice}, corner{dst, x, y, 0, dst_pitch, dst_slice}, 5, 3,
+              depth);
 }
 dwords cut(dwords d) {
   d.pop_back();
@@ -79,11 +88,7 @@ const std::vector<wrong_packet>& wrong_copies() {
       {"write_longer_than_rung", g::gen_9_0, turned(write_4, 3, 1), fault::cut_short, 3},
       {"write_longer_than_the_ring", g::gen_9_0, turned(write_4, 3, 0xfffff), fault::straddle, 3},
       {"write_unaligned", g::gen_9_0, turned(write_4, 1, 2), fault::unaligned, 1},
-      {"write_stranger", g::gen_9_0,
-       [](arena& m) {
-         return dwords{2, lo(m.stranger), hi(m.stranger), 0, 1};
-       },
-       fault::not_mapped, 1},
+      {"write_stranger", g::gen_9_0, [](arena& m) { return write(m.stranger); }, fault::not_mapped, 1},
       {"fill_size_3", g::gen_9_0, turned(fill_4, 0, 1u << 30), fault::bad_op, 0},
       {"fill_swap", g::gen_9_0, turned(fill_4, 0, 1u << 16), fault::unsupported, 0},
       {"fill_bit_20", g::gen_11, turned(fill_4, 0, 1u << 20), fault::reserved_bit, 0},
@@ -92,16 +97,9 @@ const std::vector<wrong_packet>& wrong_copies() {
       {"fill_count_22", g::gen_10_3, turned(fill_4, 4, 1u << 22), fault::bad_count, 4},
       {"fill_count_30", g::gen_11, turned(fill_4, 4, 1u << 30), fault::bad_count, 4},
       {"fill_dwords_unaligned", g::gen_9_0, turned(fill_4, 1, 2), fault::unaligned, 1},
-      {"fill_halves_unaligned", g::gen_9_0,
-       [](arena& m) {
-         return dwords{0x4000000b, lo(m.dst) + 1, hi(m.dst), 0, 1};
-       },
-       fault::unaligned, 1},
-      {"fill_end", g::gen_9_0,
-       [](arena& m) {
-         return dwords{11, lo(m.dst + 4090), hi(m.dst), 0, 6};
-       },
-       fault::not_mapped, 1},
+      {"fill_halves_unaligned", g::gen_9_0, [](arena& m) { return fill(0x4000000b, m.dst + 1, 1); }, fault::unaligned,
+       1},
+      {"fill_end", g::gen_9_0, [](arena& m) { return fill(11, m.dst + 4090, 6); }, fault::not_mapped, 1},
   };
   return all;
 }
@@ -127,35 +125,17 @@ const std::vector<wrong_packet>& wrong_tiles() {
       {"tile_src_pitch_small", g::gen_9_0, turned_tile(g::gen_9_0, 4, 12u << 13), fault::bad_pitch, 4},
       {"tile_dst_pitch_small", g::gen_9_0, turned_tile(g::gen_9_0, 9, 28u << 13), fault::bad_pitch, 9},
       {"tile_x_over_the_pitch", g::gen_9_0, turned_tile(g::gen_9_0, 3, 12), fault::bad_pitch, 4},
-      {"tile_slice_odd", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.src, 0, 0, 0, 16, 254}, corner{m.dst, 0, 0, 0, 32, 256}, 5, 3, 2);
-       },
+      {"tile_slice_odd", g::gen_9_0, [](arena& m) { return rows(m.src, 16, 254, m.dst, 0, 0, 32, 256, 2); },
        fault::unaligned, 5},
-      {"tile_slice_small", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.src, 0, 0, 0, 16, 256}, corner{m.dst, 0, 0, 0, 32, 68}, 5, 3, 2);
-       },
+      {"tile_slice_small", g::gen_9_0, [](arena& m) { return rows(m.src, 16, 256, m.dst, 0, 0, 32, 68, 2); },
        fault::bad_pitch, 10},
-      {"tile_src_row_unmapped", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.src + 4076, 0, 0, 0, 16, 256}, corner{m.dst, 0, 0, 0, 32, 256}, 5, 3);
-       },
+      {"tile_src_row_unmapped", g::gen_9_0, [](arena& m) { return rows(m.src + 4076, 16, 256, m.dst, 0, 0, 32, 256); },
        fault::not_mapped, 1},
-      {"tile_dst_byte_unmapped", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.src, 0, 0, 0, 16, 256}, corner{m.dst + 4028, 0, 0, 0, 32, 256}, 5, 3);
-       },
+      {"tile_dst_byte_unmapped", g::gen_9_0, [](arena& m) { return rows(m.src, 16, 256, m.dst + 4028, 0, 0, 32, 256); },
        fault::not_mapped, 6},
-      {"tile_overlap_by_a_byte", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.dst, 0, 0, 0, 32, 256}, corner{m.dst, 4, 1, 0, 32, 256}, 5, 3);
-       },
+      {"tile_overlap_by_a_byte", g::gen_9_0, [](arena& m) { return rows(m.dst, 32, 256, m.dst, 4, 1, 32, 256); },
        fault::overlap, 6},
-      {"tile_overlap_of_pitches", g::gen_9_0,
-       [](arena& m) {
-         return tile(g::gen_9_0, 0, corner{m.dst, 0, 0, 0, 32, 256}, corner{m.dst, 12, 0, 0, 28, 256}, 5, 3);
-       },
+      {"tile_overlap_of_pitches", g::gen_9_0, [](arena& m) { return rows(m.dst, 32, 256, m.dst, 12, 0, 28, 256); },
        fault::overlap, 6},
       {"tile_large_before_gfx11", g::gen_10_3, plain(dwords{0x00002401}), fault::bad_op, 0},
       {"tile_large_of_gfx12", g::gen_12, plain(dwords{0x00002401}), fault::bad_op, 0},
@@ -215,11 +195,7 @@ const std::vector<wrong_packet>& wrong_words() {
       {"timestamp_unaligned", g::gen_9_0, turned(stamp, 1, 8), fault::unaligned, 1},
       {"timestamp_sub_op", g::gen_9_0, turned(stamp, 0, 1u << 8), fault::bad_op, 0},
       {"timestamp_policy_of_gfx11", g::gen_10_1, turned(stamp, 0, 1u << 24), fault::reserved_bit, 0},
-      {"timestamp_stranger", g::gen_9_0,
-       [](arena& m) {
-         return dwords{0x20d, lo(m.stranger), hi(m.stranger)};
-       },
-       fault::not_mapped, 1},
+      {"timestamp_stranger", g::gen_9_0, [](arena& m) { return stamp_at(m.stranger); }, fault::not_mapped, 1},
       {"gcr_on_gfx9", g::gen_9_4, plain(gcr()), fault::bad_op, 0},
       {"gcr_of_the_kernel", g::gen_11, plain(with(gcr(), 0, 0x100)), fault::bad_op, 0},
       {"gcr_bit_16", g::gen_11, plain(with(gcr(), 0, 1u << 16)), fault::reserved_bit, 0},
