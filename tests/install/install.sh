@@ -51,7 +51,7 @@ done
 echo "pkg-config: ${#examples[@]} examples built"
 # By xiocc, in one step and in two; a HIP program with its own include, by the flags of a package.
 xiocc=$(find "$root" -path '*/bin/xiocc')
-CXX=$CXX "$xiocc" -O0 -Wall -Wextra -Werror "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/by-xiocc"
+CXX=$CXX "$xiocc" -O0 -Wall -Wextra -Werror "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/in-one"
 CXX=$CXX "$xiocc" -O0 -c "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/two.o"
 CXX=$CXX "$xiocc" "${sanitize[@]}" "$root/two.o" -o "$root/in-two"
 printf '#include <hip/hip_runtime.h>\n__global__ void k(float4 *v) { v->x = sqrtf(v->y) + max(1, 2) + __clz(1); }\nint main() { return 0; }\n' >"$root/names.hip"
@@ -138,7 +138,7 @@ if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
   echo "built; not run: no AMD GPU here"
 else
   "$root/hello"
-  (unset LD_LIBRARY_PATH && "$root/by-xiocc" && "$root/in-two")
+  (unset LD_LIBRARY_PATH && "$root/in-one" && "$root/in-two")
   "$start" -n 2 "$root/readme"
   for by in "$root"/by-*; do "$start" -n 2 "$by/halo" 8 3; done
 fi
