@@ -19,19 +19,6 @@
   XIO_DEVICE returns wave parameters;                         \
   XIO_DEVICE returns workgroup parameters
 
-// The host platform looks whether all threads of a group make the same call.
-#if defined(XIO_ON_HOST)
-#define XIO_UNWRAPPED(...) __VA_ARGS__
-#define XIO_ENTER_thread_group(name, arguments)
-#define XIO_ENTER_wave_group(name, arguments) \
-  const xio::host_exec::group_call entered_(name, {XIO_UNWRAPPED arguments});
-#define XIO_ENTER_workgroup_group(name, arguments) XIO_ENTER_wave_group(name, arguments)
-#else
-#define XIO_ENTER_thread_group(name, arguments)
-#define XIO_ENTER_wave_group(name, arguments)
-#define XIO_ENTER_workgroup_group(name, arguments)
-#endif
-
 // Defines them: what each returns, where `g` is the group that calls. arguments: in parentheses, those that are the
 // same for all threads of the group.
 #define XIO_DEFINE_FORM(returns, name, kind, parameters, arguments, ...)      \

@@ -19,6 +19,12 @@
 #define XIO_LEAF XIO_OUT_OF_LINE
 #define XIO_UNROLL
 #define XIO_ROLLED
+// The host platform checks that all threads of a group make the same call; see impl/forms.hpp.
+#define XIO_UNWRAPPED(...) __VA_ARGS__
+#define XIO_ENTER_thread_group(name, arguments)
+#define XIO_ENTER_wave_group(name, arguments) \
+  const ::xio::host_exec::group_call entered_(name, {XIO_UNWRAPPED arguments});
+#define XIO_ENTER_workgroup_group(name, arguments) XIO_ENTER_wave_group(name, arguments)
 
 #else
 
@@ -29,13 +35,17 @@
 #define XIO_SHARED(type, name) __shared__ type name
 #define XIO_UNROLL _Pragma("unroll")
 #define XIO_ROLLED _Pragma("unroll 1")
+#define XIO_ENTER_thread_group(name, arguments)
+#define XIO_ENTER_wave_group(name, arguments)
+#define XIO_ENTER_workgroup_group(name, arguments)
 
 #endif
 
 #if defined(XIO_ON_HIP)
 #include <hip/hip_runtime.h>
-// LLVM's register allocator may lose lanes in large kernels whose registers do not fit, clang 15's in one of XIO's tests
-// (docs/decisions/0182-lost-lanes.md). Of newer compilers none is known to be free of it: tests look at what they make.
+// LLVM's register allocator may lose lanes in large kernels whose registers do not fit, clang 15's in one of XIO's
+// tests (docs/decisions/0182-lost-lanes.md). Of newer compilers none is known to be free of it: tests look at what they
+// make.
 #if __clang_major__ < 18
 #define XIO_IN_LINE_BY_NEW XIO_OUT_OF_LINE
 #else
