@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) 
   const ctx_view& view = ctx_of(c);
   if (!dev::teams::was_agreed(g, t)) {
     const xio_status_t before = failure_before(view, j);
-    if (blockIdx.x == 0) report(view, j, before, before);
+    if (blockIdx.x == 0) report(view, j, before, before != XIO_OK ? before : XIO_ERR_STATE);
     return;
   }
   if constexpr (F == shares_of_moves) share_of_move(c, t, j);

@@ -22,7 +22,7 @@ struct stated_move {
   blocks b;
 };
 
-// The begin's last word: the shares may be made.
+// The end of a begin: the shares may be made.
 template <class Group>
 XIO_DEVICE xio_status_t note_agreed(const Group& g, const xio_team_t& t, xio_status_t status) {
   channel_state& s = state_of(t);
@@ -30,13 +30,15 @@ XIO_DEVICE xio_status_t note_agreed(const Group& g, const xio_team_t& t, xio_sta
     store<scope::agent, order::release>(&s.agreed, load<scope::agent, order::relaxed>(&s.epoch));
   return status;
 }
-// All workgroups find the same: nobody enters the next exchange before all have made their shares.
+// Nothing but a begin that went well says so: not memory that is new, nor that of a team which was destroyed. All
+// workgroups find the same: nobody enters the next exchange before all have made their shares.
 template <class Group>
 XIO_DEVICE bool was_agreed(const Group& g, const xio_team_t& t) {
   const channel_state& s = state_of(t);
   return by_leader(g, [&] {
            const u64 agreed = load<scope::agent, order::acquire>(&s.agreed);
-           return posted{agreed == load<scope::agent, order::relaxed>(&s.epoch), XIO_OK};
+           const bool ours = load<scope::agent, order::relaxed>(&s.team) == mark_of(t.token, t.id);
+           return posted{ours && agreed != 0 && agreed == load<scope::agent, order::relaxed>(&s.epoch), XIO_OK};
          }).request != 0;
 }
 // Behind a workgroup's share. Its stores are released for the exchange that the last one makes, and that one sees all.
@@ -45,9 +47,12 @@ XIO_DEVICE bool is_last_share(const Group& g, const xio_team_t& t, u32 shares) {
   g.sync();
   return by_leader(g, [&] {
            fence<scope::system, order::release>();
-           u32* arrived = &state_of(t).arrived;
-           const bool last = fetch_add<scope::agent, order::acq_rel>(arrived, 1u) + 1 == shares;
-           if (last) store<scope::agent, order::relaxed>(arrived, 0u);
+           channel_state& s = state_of(t);
+           const bool last = fetch_add<scope::agent, order::acq_rel>(&s.arrived, 1u) + 1 == shares;
+           if (last) {
+             store<scope::agent, order::relaxed>(&s.arrived, 0u);
+             store<scope::agent, order::relaxed>(&s.agreed, u64{0});
+           }
            return posted{last, XIO_OK};
          }).request != 0;
 }

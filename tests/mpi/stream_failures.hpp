@@ -158,9 +158,30 @@ inline void fail_once(place& p, const char* what, bool has_nic, const std::funct
   rig::expect(info.status == wanted && info.sentence[0] != 0, "%s: xio_ctx_error has '%s'", what, info.sentence);
 }
 
+// A ctx that has failed, and a team that nobody has used: a collective of several kernels does nothing at all.
+inline void leave_out_large(place& p) {
+  xio_team_t fresh;
+  MUST(xio_team_world(p.t.world(), &fresh));
+  const bytes_t poison(p.room(), rig::k_poison);
+  rig::team::write(p.dst, poison);
+  p.t.barrier();
+  p.attr.workgroups = 3;
+  const double took = seconds_of([&] {
+    GIVE(xio_fcollect_on_stream, fresh, p.dst, p.src, k_most);
+    p.sync();
+  });
+  p.attr.workgroups = 0;
+  rig::expect_status(*static_cast<volatile xio_status_t*>(p.status), XIO_ERR_TIMEOUT, "a large collective behind it");
+  rig::expect(took < 5, "a large collective behind a failure took %.2f s", took);
+  p.t.barrier();
+  rig::expect_same(rig::team::read(p.dst, p.room()), poison, "a large collective behind a failure");
+  MUST(xio_team_destroy(p.t.world(), fresh));
+}
+
 inline void fail_all(place& p) {
   expect_first(p, XIO_OK, "nothing");
   fail_once(p, "a signal that nobody sends", false, [&] { GIVE(xio_signal_wait_on_stream, p.sig, XIO_CMP_EQ, 77); });
+  leave_out_large(p);
   // Another thread sees it, and clears it.
   std::thread([&] {
     expect_first(p, XIO_ERR_TIMEOUT, "another thread");

@@ -19,7 +19,7 @@ struct alignas(128) channel_state {
   std::uint32_t broken;        // a status that stays, or 0
   std::uint64_t team;          // mark_of it, which a team loses when it is destroyed
   // Of a call that several kernels make one after another (src/stream/steps.hpp).
-  std::uint64_t agreed;   // the exchange by which all were found to be in it
+  std::uint64_t agreed;   // the exchange by which all were found to be in it, or 0
   std::uint32_t arrived;  // workgroups that have made their share
 };
 
