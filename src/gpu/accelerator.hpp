@@ -4,13 +4,16 @@
 #pragma once
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -92,28 +95,18 @@ class lane_of_thread {
   }
   lane_of_thread(const lane_of_thread&) = delete;
   lane_of_thread& operator=(const lane_of_thread&) = delete;
-  // A thread may end while kernels run.
-  ~lane_of_thread() {
-    if (process::is_forked()) return;
-    free_after_kernels([stream = stream_, result = result_, marks = std::to_array(marks_), end = end_] {
-      (void)hipStreamDestroy(stream);
-      (void)hipHostFree(result);
-      for (const hipEvent_t e : marks) (void)hipEventDestroy(e);
-      (void)hipEventDestroy(end);
-    });
-  }
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
     // A bare pointer: an exit handler may call after the thread_local objects of its thread have ended.
     static thread_local lane_of_thread* lane = nullptr;
     struct ending {
-      ~ending() { delete std::exchange(lane, nullptr); }
+      ~ending() { give_back(std::exchange(lane, nullptr)); }
     };
     if (lane == nullptr || lane->device_ != g_device) {
       static thread_local const ending ends;
       (void)&ends;
-      delete std::exchange(lane, nullptr);
-      lane = new lane_of_thread;
+      give_back(std::exchange(lane, nullptr));
+      lane = take();
     }
     return *lane;
   }
@@ -163,6 +156,36 @@ class lane_of_thread {
   }
 
  private:
+  // The next thread takes the lane of one that has ended. It is never freed: CUDA frees behind all kernels, those that
+  // start meanwhile too, and keeps every thread out so long, also the one for which such a kernel waits.
+  struct kept {
+    std::mutex lock;
+    std::vector<lane_of_thread*> free;
+  };
+  static kept& all() {
+    static auto* one = new kept;
+    return *one;
+  }
+  static lane_of_thread* take() {
+    kept& k = all();
+    {
+      const std::lock_guard hold(k.lock);
+      const auto found = std::find_if(k.free.begin(), k.free.end(), [](auto* l) { return l->device_ == g_device; });
+      if (found != k.free.end()) {
+        lane_of_thread* const lane = *found;
+        k.free.erase(found);
+        return lane;
+      }
+    }
+    return new lane_of_thread;
+  }
+  static void give_back(lane_of_thread* lane) {
+    // A child of fork has no part in its parent's.
+    if (lane == nullptr || process::is_forked()) return;
+    const std::lock_guard hold(all().lock);
+    all().free.push_back(lane);
+  }
+
   void finish(const char* what) {
     const relaxed_capture beside_captures;
     check(hw::wait_for_stream(stream_, end_), "{} on device {}", what, g_device.load());

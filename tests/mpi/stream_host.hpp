@@ -11,7 +11,11 @@ namespace stream_test {
 
 // --- Calls of the host -------------------------------------------------------------------------------
 
-#define BY_HOST(call, ...) rig::expect_status(call(p.t.world(), p.t.ctx, __VA_ARGS__), XIO_OK, #call)
+inline bool passes(xio_status_t status, const char* call) {
+  rig::expect(status == XIO_OK, "%s: %s", call, xio_last_error());
+  return status == XIO_OK;
+}
+#define BY_HOST(call, ...) passes(call(p.t.world(), p.t.ctx, __VA_ARGS__), #call)
 
 // Each PE changes a word of the next PE, which nobody else changes.
 inline void change_words(const place& p) {
@@ -40,14 +44,15 @@ inline void change_words(const place& p) {
   // Threads beside each other, each in a stream of its own.
   constexpr int k_threads = 4, k_adds = 20;
   std::vector<std::thread> threads;
-  std::vector<int> wrong(k_threads);
+  std::vector<std::string> failures(k_threads);
   for (int k = 0; k < k_threads; ++k)
     threads.emplace_back([&, k] {
       for (int i = 0; i < k_adds; ++i)
-        wrong[static_cast<size_t>(k)] += xio_host_atomic_fetch_add(p.t.world(), p.t.ctx, word, 1, 0, nullptr) != XIO_OK;
+        if (xio_host_atomic_fetch_add(p.t.world(), p.t.ctx, word, 1, 0, nullptr) != XIO_OK)
+          failures[static_cast<size_t>(k)] += std::to_string(i) + ": " + xio_last_error() + "; ";
     });
   for (std::thread& one : threads) one.join();
-  for (const int w : wrong) rig::expect(w == 0, "a thread's %d adds", w);
+  for (const std::string& f : failures) rig::expect(f.empty(), "a thread's adds: %s", f.c_str());
   p.t.barrier();
   BY_HOST(xio_host_atomic_fetch, word, 0, &old);
   expect_old(static_cast<uint64_t>(k_threads * k_adds * p.t.n), "adds of all threads");
