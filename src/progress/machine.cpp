@@ -30,6 +30,11 @@ void block_signals() {
 // call the kernel meanwhile. Where cores are few, others may well be what is waited for.
 unsigned eager_turns() { return std::thread::hardware_concurrency() >= 8 ? 2000 : 0; }
 
+// Turns without work after those that are eager.
+constexpr unsigned k_yields = 4000, k_short_sleeps = 20000;
+// A device looks by itself so often, for work that nobody wakes it for: memory that was taken away from a drive.
+constexpr std::chrono::milliseconds k_rest{200};
+
 // A device's turn; false in `*alive` if it cannot go on. On a GPU every copy fails once a kernel has died of a fault.
 bool poll_one(device& d, bool* alive) {
   try {
@@ -75,6 +80,28 @@ void machine::wait_for_devices(runner& r) {
   r.wanted.wait(hold, [&] { return !r.devices.empty() || stop_.load(std::memory_order_relaxed); });
 }
 
+// Under the lock. True if any device had work.
+bool machine::take_turns(runner& r) {
+  bool worked = false;
+  for (auto d = r.devices.begin(); d != r.devices.end();) {
+    bool alive = true;
+    worked |= poll_one(**d, &alive);
+    d = alive ? d + 1 : r.devices.erase(d);
+  }
+  return worked;
+}
+
+// Sleeps if no device has anything to do but what wakes it. False: one has.
+bool machine::rest(runner& r) {
+  const auto may_sleep = [&](sleeper::descriptors& found) {
+    const std::lock_guard hold(r.turns.lock());
+    if (stop_.load(std::memory_order_relaxed) || take_turns(r)) return false;
+    return std::all_of(r.devices.begin(), r.devices.end(), [&](device* d) { return d->at_rest(found); });
+  };
+  sleeper::descriptors none;
+  return may_sleep(none) && r.sleep.sleep(k_rest, may_sleep);
+}
+
 void machine::run(runner& r) {
   block_signals();
   const unsigned eager = eager_turns();
@@ -82,12 +109,8 @@ void machine::run(runner& r) {
   while (!stop_.load(std::memory_order_relaxed)) {
     bool worked = false, bare = false;
     if (!r.turns.visited()) {
-      std::lock_guard hold(r.turns.lock());
-      for (auto d = r.devices.begin(); d != r.devices.end();) {
-        bool alive = true;
-        worked |= poll_one(**d, &alive);
-        d = alive ? d + 1 : r.devices.erase(d);
-      }
+      const std::lock_guard hold(r.turns.lock());
+      worked = take_turns(r);
       bare = r.devices.empty();
     }
     if (bare) wait_for_devices(r);
@@ -95,12 +118,13 @@ void machine::run(runner& r) {
       idle = 0;
       continue;
     }
-    // Busy machines serve at once; idle ones give the cores away, and after some milliseconds sleep.
+    // Busy machines serve at once; idle ones give the cores away, and after some milliseconds sleep: until they are
+    // woken, or where nothing wakes them a little at a time.
     if (++idle < eager) continue;
-    if (idle < eager + 4000)
+    if (idle < eager + k_yields)
       sched_yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + 20000 ? 20 : 200));
+    else if (!rest(r))
+      std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + k_short_sleeps ? 20 : 200));
   }
 }
 

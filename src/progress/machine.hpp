@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/sleeper.hpp"
 #include "progress/turn_lock.hpp"
 
 namespace xio::progress {
@@ -23,6 +24,9 @@ class device {
   virtual bool poll() = 0;
   // Part of the turn that another thread has at the moment, where it can be shared. True if there was any. Thread safe.
   virtual bool assist() { return false; }
+  // True: until a doorbell rings, or a descriptor that it adds is ready, a turn would find nothing to do. Doorbells
+  // that poll() does not look at each time are looked at here. Called behind a turn without work, by the same thread.
+  virtual bool at_rest(sleeper::descriptors&) { return false; }
   // Whether the last turn with work had much that nobody can assist with. Called by the thread that has the turn.
   virtual bool heavy() const { return false; }
 };
@@ -45,8 +49,11 @@ class machine {
     std::condition_variable wanted;  // a runner without devices waits for it
     std::vector<device*> devices;
     std::thread thread;
+    sleeper sleep;
   };
   void run(runner& r);
+  bool take_turns(runner& r);
+  bool rest(runner& r);
   void wait_for_devices(runner& r);
 
   std::atomic<bool> stop_{false};

@@ -21,6 +21,12 @@ bool shared_turns::poll() {
   return worked;
 }
 
+bool shared_turns::at_rest(sleeper::descriptors& found) {
+  if (helped_.load(std::memory_order_relaxed) != seen_ || away_until_ != clock::time_point{}) return false;
+  const std::unique_lock hold(turn_, std::try_to_lock);
+  return hold.owns_lock() && !device_.poll() && device_.at_rest(found);
+}
+
 bool shared_turns::help() {
   const clock::time_point kept_until = kept_until_.load(std::memory_order_relaxed);
   if (kept_until != clock::time_point{} && clock::now() < kept_until) return device_.assist();

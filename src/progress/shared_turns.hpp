@@ -21,6 +21,8 @@ class shared_turns : public device {
 
   // A machine's turn: none while somebody else has one, or had a light one lately. Then it assists.
   bool poll() override;
+  // Not while others help.
+  bool at_rest(sleeper::descriptors& found) override;
   // Anybody's turn, or assistance if somebody has one at the moment or the machine keeps the device. True if there was
   // work. Thread safe.
   bool help();

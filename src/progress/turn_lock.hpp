@@ -5,13 +5,16 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/sleeper.hpp"
+
 namespace xio::progress {
 
 class turn_lock {
  public:
-  // For a call: waits for the turn under way at most.
+  // For a call: waits for the turn under way at most. The turn behind it finds the work that it leaves.
   std::unique_lock<std::mutex> visit() {
     visitors_.fetch_add(1, std::memory_order_acq_rel);
+    wake_sleepers();
     std::unique_lock hold(lock_);
     visitors_.fetch_sub(1, std::memory_order_acq_rel);
     return hold;

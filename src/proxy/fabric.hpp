@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/sleeper.hpp"
 #include "proxy/executor.hpp"
 
 namespace xio::proxy {
@@ -49,6 +50,9 @@ class fabric {
 
   // One short turn of what no queue pair does by itself: accepting, serving peers, acknowledging.
   virtual bool poll() = 0;
+
+  // progress::device::at_rest of what poll() does.
+  virtual bool at_rest(sleeper::descriptors&) { return false; }
 
   // Whether the device does nothing any more, for this process never again. Any thread may ask, without the NIC's lock.
   virtual bool has_failed() const { return false; }

@@ -71,6 +71,12 @@ void nic::set_faults(fault_plan* faults) {
   faults_ = faults;
 }
 
+bool nic::at_rest(sleeper::descriptors& found) {
+  if (turns_.visited()) return false;
+  const std::unique_lock hold(turns_.lock());
+  return fabric_->at_rest(found) && queues_.all_rest([&](queue_pair& q) { return q.turn(faults_); });
+}
+
 bool nic::poll() {
   if (turns_.visited()) return true;
   const std::unique_lock hold(turns_.lock());

@@ -55,6 +55,7 @@ class nic : public progress::device {
   }
 
   bool poll() override;
+  bool at_rest(sleeper::descriptors& found) override;
 
  private:
   std::unique_lock<std::mutex> visit() { return turns_.visit(); }

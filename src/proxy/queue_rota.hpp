@@ -37,6 +37,12 @@ class queue_rota {
     for (entry& e : all_) body(*e.queue);
   }
 
+  // After a turn of each: whether all rest.
+  template <class Turn>
+  bool all_rest(Turn&& turn) {
+    return std::none_of(all_.begin(), all_.end(), [&](entry& e) { return turn(*e.queue) || !e.queue->at_rest(); });
+  }
+
   // turn(queue), which is true if it had work, for those whose turn it is. True if any had.
   template <class Turn>
   bool poll(Turn&& turn) {

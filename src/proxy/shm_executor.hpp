@@ -89,6 +89,7 @@ class shm_fabric final : public fabric {
   void forget(std::uint32_t number) override { gates_.shut(number, k_gate_patience); }
   void cut_off(std::uint32_t number) override { gates_.shut(number, std::chrono::milliseconds(1)); }
   bool poll() override { return false; }
+  bool at_rest(sleeper::descriptors&) override { return true; }
 
  private:
   const payload_agent& payload_;

@@ -229,6 +229,14 @@ bool tcp_fabric::serve(tcp::link& way) {
   return (way.send() | got) != 0;
 }
 
+bool tcp_fabric::at_rest(sleeper::descriptors& found) {
+  const auto acts = [](const tcp::link& way) { return way.waiting() || way.has_output(); };
+  if (!visitors_.empty() || (mirror_ != nullptr && acts(*mirror_))) return false;
+  if (std::any_of(links_.begin(), links_.end(), [&](const auto& l) { return acts(*l.second); })) return false;
+  found.push_back({room_.ready.get(), POLLIN, 0});
+  return true;
+}
+
 // Links on which nothing comes and nothing goes cost no call of the kernel.
 bool tcp_fabric::poll() {
   bool worked = false, called = false;

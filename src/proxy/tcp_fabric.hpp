@@ -33,6 +33,7 @@ class tcp_fabric final : public fabric {
                                     std::uint32_t remote_number) override;
   void forget(std::uint32_t number) override;
   bool poll() override;
+  bool at_rest(sleeper::descriptors& found) override;
 
  private:
   struct peer {

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -122,6 +123,97 @@ TEST(machine, goes_on_without_a_device_that_throws) {
   EXPECT_TRUE(turns_pass(alone, 3));
   EXPECT_LE(wakings(), k_still);
   m.remove(&alone);
+}
+
+// A doorbell, and what a NIC has beside it: a descriptor.
+struct mailbox : counter {
+  explicit mailbox(int fd = -1) : fd_(fd) {}
+  bool poll() override {
+    ++turns;
+    std::uint64_t count;
+    if (fd_ >= 0 && read(fd_, &count, sizeof count) > 0) seen += static_cast<unsigned>(count);
+    return rung != 0 && (seen += rung.exchange(0)) != 0;
+  }
+  bool at_rest(xio::sleeper::descriptors& found) override {
+    if (fd_ >= 0) found.push_back({fd_, POLLIN, 0});
+    // A giver who comes now must wake the thread that is about to sleep.
+    for (const auto end = std::chrono::steady_clock::now() + linger.load(); std::chrono::steady_clock::now() < end;) {
+    }
+    return rests;
+  }
+  bool sees(unsigned count, std::chrono::milliseconds limit) const {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (seen < count && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(20us);
+    return seen >= count;
+  }
+  std::atomic<unsigned> rung{0}, seen{0};
+  std::atomic<std::chrono::microseconds> linger{0us};
+  std::atomic<bool> rests{true};
+
+ private:
+  const int fd_;
+};
+
+// Also where this program has no kernels that look at a word.
+class sleeping_machine : public testing::Test {
+ public:
+  ~sleeping_machine() override { xio::let_sleep_by(before_); }
+
+ private:
+  unsigned word_ = 0;
+  unsigned* const before_ = xio::let_sleep_by(&word_);
+};
+
+TEST_F(sleeping_machine, sleeps_while_its_devices_rest) {
+  mailbox box;
+  machine m(1);
+  m.add(&box);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_LE(wakings(), k_still);
+  const int before = box.turns;
+  std::this_thread::sleep_for(500ms);
+  EXPECT_LE(box.turns - before, 20);
+  box.rests = false;
+  EXPECT_TRUE(turns_pass(box, 200)) << "a device that does not rest is polled";
+  m.remove(&box);
+}
+
+// How late a giver is seen that the sleeper does not learn of: k_rest. Half of that is allowed, and some that are slow.
+void expect_few_late(int late, int rounds) { EXPECT_LE(late, rounds / 20); }
+
+TEST_F(sleeping_machine, wakes_for_every_doorbell) {
+  mailbox box;
+  box.linger = 2ms;
+  machine m(1);
+  m.add(&box);
+  int late = 0;
+  constexpr int k_rounds = 200;
+  for (unsigned round = 1; round <= k_rounds; ++round) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * (round % 80)));
+    box.rung = 1;
+    xio::wake_sleepers();
+    late += !box.sees(round, 100ms);
+    ASSERT_TRUE(box.sees(round, 10s));
+  }
+  expect_few_late(late, k_rounds);
+  m.remove(&box);
+}
+
+TEST_F(sleeping_machine, wakes_for_a_descriptor) {
+  const xio::unique_fd fd(eventfd(0, EFD_NONBLOCK));
+  mailbox box(fd.get());
+  machine m(1);
+  m.add(&box);
+  int late = 0;
+  constexpr int k_rounds = 20;
+  for (unsigned round = 1; round <= k_rounds; ++round) {
+    std::this_thread::sleep_for(20ms);
+    ASSERT_EQ(eventfd_write(fd.get(), 1), 0);
+    late += !box.sees(round, 100ms);
+    ASSERT_TRUE(box.sees(round, 10s));
+  }
+  expect_few_late(late, k_rounds);
+  m.remove(&box);
 }
 
 TEST(machine, ends_from_every_state) {

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Barriers, the wait_until and test families, contexts of workgroups, and waits for signals that never come.
+// Barriers, the wait_until and test families, contexts of workgroups, waits for signals that never come, and software
+// devices that rest.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -431,6 +436,50 @@ void timeouts(const rig::team& t) {
   t.barrier();
 }
 
+// --- Software devices that rest ----------------------------------------------------------------------
+
+#if defined(XIO_ON_HOST)
+__global__ void put_word(xio_ctx_t ctx, uint64_t* word, uint64_t value, int pe, int* bad) {
+  if (xio_p(ctx, word, value, pe) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 1;
+}
+
+long sleeps_until_now() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return u.ru_nvcsw;
+}
+
+// Threads of devices sleep while there is nothing to do, wake for each op, and lose none: what is lost is found when
+// they look the next time, after 200 ms.
+void rests(const rig::team& t) {
+  const int turns = 6 * t.n;
+  auto* word = t.symmetric<uint64_t>(1);
+  const rig::device_array<int> bad(1);
+  int late = 0;
+  for (int round = 1; round <= turns; ++round) {
+    t.barrier();
+    usleep(25000 + 1000 * static_cast<unsigned>(round));
+    const auto begin = std::chrono::steady_clock::now();
+    if (round % t.n == t.me)
+      RUN(put_word, 1, 1, t.ctx, word, static_cast<uint64_t>(round), (t.me + 1) % t.n, bad.data());
+    late += std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(90);
+    t.barrier();
+    const bool mine = (round + 1) % t.n == t.me;
+    rig::expect(bad.get()[0] == 0 && (!mine || rig::team::read(word, 1)[0] == static_cast<uint64_t>(round)),
+                "a put to a PE that rests, round %d", round);
+  }
+  rig::expect(late <= turns / t.n / 2, "%d of %d puts to PEs that rest waited for them to look by themselves", late,
+              turns / t.n);
+  t.barrier();
+  usleep(100000);
+  const long before = sleeps_until_now();
+  usleep(500000);
+  const long slept = sleeps_until_now() - before;
+  rig::expect(slept <= 60, "a PE that has nothing to do woke %ld times in 0.5 s", slept);
+  t.barrier();
+}
+#endif
+
 }  // namespace
 
 int main() {
@@ -452,5 +501,8 @@ int main() {
   workgroup_contexts(t);
   timeouts(t);
   float_in_a_sentence(t);
+#if defined(XIO_ON_HOST)
+  rests(t);
+#endif
   return rig::verdict("sync", t);
 }

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/host_atomic.hpp"
 #include "base/run_clock.hpp"
+#include "base/sleeper.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/settings.hpp"
 #include "gpu/host/stream.hpp"
@@ -63,6 +64,7 @@ bool hide_pages(void*) { return true; }
 void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
   __atomic_store_n(first, value, __ATOMIC_RELEASE);
   __atomic_store_n(at, value, __ATOMIC_RELEASE);
+  wake_sleepers();
 }
 
 hdp_hardware hdp() { return {}; }

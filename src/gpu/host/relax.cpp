@@ -12,7 +12,9 @@
 #include <cpuid.h>
 #endif
 
+#include "base/sleeper.hpp"
 #include "gpu/polled_device.hpp"
+#include "xio/device/platform/host_exec.hpp"
 
 namespace xio {
 namespace {
@@ -29,6 +31,12 @@ bool is_translated() {
 }
 #endif
 
+}  // namespace
+
+unsigned host_exec::sleepers = 0;
+void host_exec::wake() { wake_sleepers(); }
+namespace {
+[[maybe_unused]] const bool g_kernels_wake = (let_sleep_by(&host_exec::sleepers), true);
 }  // namespace
 
 void host_exec::relax() {

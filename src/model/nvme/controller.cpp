@@ -2,6 +2,7 @@
 // Registers, fetching and completing (NVMe base 2.0, 3.1 to 3.3).
 #include "model/nvme/controller.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -74,6 +75,17 @@ bool controller::poll() {
   worked |= reap_file();
   if (!dead_) worked |= post_completions();
   return worked;
+}
+
+// A shadowed queue that looks at its value by itself is written without a doorbell.
+bool controller::at_rest(sleeper::descriptors&) {
+  if (enabled_ && !ready_ && !dead_) return false;
+  const auto rests = [](const auto& queue) {
+    return queue.second.shadow.value == nullptr || !queue.second.shadow.awake;
+  };
+  return in_file_ == 0 && completions_.empty() && held_.empty() && late_.empty() &&
+         std::all_of(sqs_.begin(), sqs_.end(),
+                     [&](const auto& q) { return rests(q) && q.second.head == q.second.tail && !q.second.deleting; });
 }
 
 // --- Registers ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ class controller : public progress::device {
   ~controller() override;
 
   bool poll() override;
+  bool at_rest(sleeper::descriptors&) override;
   bool assist() override { return engine_->assist(); }
   bool heavy() const override { return alone_ >= k_heavy; }
 
@@ -70,9 +71,9 @@ class controller : public progress::device {
   // Faults; thread safe.
   void inject(const fault_plan& plan);
   void inject(const fault& f) { faults_.add(f); }
-  void release() { release_.store(true, std::memory_order_release); }  // everything that a fault holds
-  void kill() { kill_.store(true, std::memory_order_release); }        // a fatal error now: CSTS.CFS
-  void shuffle(std::uint64_t seed);  // completions go out in random order; 0 = as they come
+  void release() { raise(release_); }  // everything that a fault holds
+  void kill() { raise(kill_); }        // a fatal error now: CSTS.CFS
+  void shuffle(std::uint64_t seed);    // completions go out in random order; 0 = as they come
 
   // Since it was made; thread safe.
   std::uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
@@ -155,6 +156,10 @@ class controller : public progress::device {
   // Every turn asks, and nearly never was anything told: a look costs less than an exchange.
   static bool is_set(std::atomic<bool>& flag) {
     return flag.load(std::memory_order_relaxed) && flag.exchange(false, std::memory_order_acq_rel);
+  }
+  static void raise(std::atomic<bool>& flag) {
+    flag.store(true, std::memory_order_release);
+    wake_sleepers();
   }
   // One thread at a time has the device; others only look.
   static void count(std::atomic<std::uint64_t>& counter) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/sdma/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/sdma/queue.hpp"
@@ -56,6 +57,11 @@ std::uint32_t engine::add_queue(const queue_memory& memory) {
 void engine::remove_queue(std::uint32_t number) {
   const auto hold = visit();
   std::erase_if(queues_, [&](const auto& q) { return q->number() == number; });
+}
+
+bool engine::at_rest(sleeper::descriptors&) {
+  const std::lock_guard hold(turns_.lock());
+  return std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q->at_rest(); });
 }
 
 bool engine::poll() {

@@ -79,6 +79,7 @@ class engine : public progress::device {
   void tell_time_by(std::uint64_t (*clock)());
 
   bool poll() override;
+  bool at_rest(sleeper::descriptors&) override;
 
  private:
   std::unique_lock<std::mutex> visit() { return turns_.visit(); }

@@ -64,6 +64,12 @@ bool queue::poll_doorbell() {
   return true;
 }
 
+bool queue::at_rest() const {
+  if (stopped_) return true;
+  return window_.empty() && fences_.empty() && !travelling_ && next_ == announced_ &&
+         read_acquire(memory_.doorbell) == announced_;
+}
+
 bool queue::turn(const surroundings& around) {
   if (stopped_) return false;
   if (window_.empty() && next_ == announced_ && read_acquire(memory_.doorbell) == announced_) return false;

@@ -35,6 +35,8 @@ class queue {
   std::uint32_t number() const { return number_; }
   // One bounded turn; true if it did anything.
   bool turn(const surroundings& around);
+  // Nothing but a doorbell gives it work.
+  bool at_rest() const;
 
  private:
   // The outcome of the packet at next_.

@@ -19,7 +19,7 @@ struct proxy_codec {
 
   XIO_DEVICE static void take_view(const ring_view& from, ring_view* to) { rdma::take_view(from, to); }
 
-  XIO_DEVICE static void announce(const ring_view&, u64, u64) {}
+  XIO_DEVICE static void announce(const ring_view&, u64, u64) { wake_devices(); }
 
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
     const u64* words = reinterpret_cast<const u64*>(r.rdma.completions);

@@ -118,6 +118,12 @@ XIO_DEVICE void fence() {
 #endif
 }
 
+// A device of software that sleeps has a thread of this process (base/sleeper.hpp says why a plain load is enough).
+XIO_DEVICE void wake_devices() {
+  if (__atomic_load_n(&host_exec::sleepers, __ATOMIC_RELAXED) != 0) [[unlikely]]
+    host_exec::wake();
+}
+
 // A page of registers may be mapped so that a core combines its writes: they leave at an SFENCE, which stands right
 // behind the store, where simulated doorbell pages look for it (sim/uverbs/device/doorbells.hpp).
 template <class T>
@@ -131,6 +137,7 @@ XIO_DEVICE void ring_doorbell(T* at, T value) {
   asm volatile("dsb st" ::: "memory");
 #endif
 #endif
+  wake_devices();
 }
 
 template <class T>

@@ -34,6 +34,13 @@ struct lane {
 // The running lane. Set by the executor on every switch; null on threads that run no kernel.
 extern XIO_EXPORT __thread lane* current XIO_HOST_SYMBOL(current);
 
+// --- Devices of software that sleep --------------------------------------------------------------------
+
+// Not 0 while a thread sleeps that has devices of software. A lane that gives them work stores it, then wakes the
+// thread.
+extern XIO_EXPORT unsigned sleepers XIO_HOST_SYMBOL(sleepers);
+XIO_EXPORT void wake() XIO_HOST_SYMBOL(wake);
+
 // --- Calls that a whole wave or workgroup makes -------------------------------------------------------
 // Lanes in them are compared: a lane in another call, or with other arguments, would lose data on a GPU in silence,
 // and ends the kernel with a sentence here.

@@ -40,6 +40,8 @@ XIO_DEVICE void sync_workgroup() { __syncthreads(); }
 
 XIO_DEVICE void give_way() {}
 
+XIO_DEVICE void wake_devices() {}
+
 XIO_DEVICE u32 popcount(u64 bits) { return static_cast<u32>(__popcll(bits)); }
 
 XIO_DEVICE u32 wave_size() { return static_cast<u32>(warpSize); }

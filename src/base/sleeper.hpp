@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Threads that sleep until another thread gives them work. The giver stores it first and calls wake_sleepers(), which
+// costs one load while nobody sleeps. Nothing is lost: a thread that wants to sleep first says so, then makes all
+// threads of the process pass a barrier, and only then looks for work a last time. A giver who has not yet seen that
+// it sleeps has stored the work before that barrier.
+#pragma once
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+
+namespace xio {
+
+// The word that givers look at, which is not 0 while a thread sleeps. Where kernels do not look at one, as on a GPU,
+// there is none, and nobody sleeps. Returns the one before.
+unsigned* let_sleep_by(unsigned* word);
+
+void wake_sleepers();
+
+class sleeper {
+ public:
+  using descriptors = std::vector<pollfd>;  // of which one that is ready is work, too
+
+  // Sleeps until wake_sleepers(), a descriptor, or for `most`. may_sleep(descriptors) is the last look: false if there
+  // is work. Returns false if it did not sleep, since there was work or this system has no such barrier.
+  bool sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep);
+
+ private:
+  friend void wake_sleepers();
+  bool can_sleep();
+
+  unique_fd bell_;
+  std::atomic<bool> called_{false};
+  descriptors all_;
+};
+
+}  // namespace xio
