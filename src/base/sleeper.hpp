@@ -15,9 +15,8 @@
 
 namespace xio {
 
-// The word that givers look at, which is not 0 while a thread sleeps. Where kernels do not look at one, as on a GPU,
-// there is none, and nobody sleeps. Returns the one before.
-unsigned* let_sleep_by(unsigned* word);
+// Whether threads may sleep: not where kernels run that wake nobody, as on a GPU. Returns what was before.
+bool let_sleep(bool may);
 
 void wake_sleepers();
 

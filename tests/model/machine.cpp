@@ -157,11 +157,10 @@ struct mailbox : counter {
 // Also where this program has no kernels that look at a word.
 class sleeping_machine : public testing::Test {
  public:
-  ~sleeping_machine() override { xio::let_sleep_by(before_); }
+  ~sleeping_machine() override { xio::let_sleep(before_); }
 
  private:
-  unsigned word_ = 0;
-  unsigned* const before_ = xio::let_sleep_by(&word_);
+  const bool before_ = xio::let_sleep(true);
 };
 
 TEST_F(sleeping_machine, sleeps_while_its_devices_rest) {

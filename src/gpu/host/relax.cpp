@@ -14,7 +14,6 @@
 
 #include "base/sleeper.hpp"
 #include "gpu/polled_device.hpp"
-#include "xio/device/platform/host_exec.hpp"
 
 namespace xio {
 namespace {
@@ -33,10 +32,8 @@ bool is_translated() {
 
 }  // namespace
 
-unsigned host_exec::sleepers = 0;
-void host_exec::wake() { wake_sleepers(); }
 namespace {
-[[maybe_unused]] const bool g_kernels_wake = (let_sleep_by(&host_exec::sleepers), true);
+[[maybe_unused]] const bool g_kernels_wake = let_sleep(true);
 }  // namespace
 
 void host_exec::relax() {
