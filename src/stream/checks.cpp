@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t k_most_workgroups = 1024;
 constexpr std::uint64_t k_bytes_of_a_workgroup = 64 << 10;
-// Of a collective: up to which one workgroup is as fast as two launches on an H200, and what one of many has.
+// Of a collective: up to which one workgroup is as fast as many on an H200, and what one of many has.
 constexpr std::uint64_t k_bytes_of_one = 32 << 10, k_bytes_of_a_sharer = 16 << 10;
 
 std::uint32_t own_timeout(std::uint32_t ms) {
@@ -188,14 +188,9 @@ std::uint32_t order::sharers(call what, std::uint64_t bytes) const {
 }
 
 void order::give_collective(call what, const job& j) {
-  const std::uint32_t sharers = this->sharers(what, j.bytes);
-  if (sharers < 2) return give(what, j);
   launch_.what = j;
   launch_.what.what = what;
-  launch_.what.of = step::begin;
-  put_in_stream(1, false);
-  launch_.what.of = step::share;
-  put_in_stream(sharers, true);
+  put_in_stream(sharers(what, j.bytes), true);
 }
 
 // A large copy by loads and stores is made by several workgroups, and what comes after it by a launch of its own: the

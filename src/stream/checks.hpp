@@ -43,7 +43,7 @@ class order {
   // Launches it.
   void copy(call what, const job& j);
   void give(call what, const job& j);
-  // A collective, by many workgroups where that is worth two launches.
+  // A collective, by many workgroups where that is worth it.
   void give_collective(call what, const job& j);
 
  private:

@@ -38,12 +38,8 @@ enum class call : std::uint32_t {
   storage_sync
 };
 
-// Of a large collective, see steps.hpp.
-enum class step : std::uint32_t { whole, begin, share };
-
 struct job {
   call what;
-  step of;
   std::int32_t pe;    // or the root
   std::uint32_t how;  // xio_signal_op_t, xio_cmp_t, or the kind of a reduce (xio/device/impl/kinds.hpp)
   void* dst;
@@ -58,7 +54,7 @@ struct job {
   xio_status_t* status;          // may be null
 };
 
-// A kernel and where it goes. Of several workgroups each makes a part of the copy, or of a step `share`.
+// A kernel and where it goes. Of several workgroups each makes a part of the copy, or of the collective.
 struct launch {
   xio_ctx_t ctx;
   xio_team_t team;

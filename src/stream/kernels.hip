@@ -22,14 +22,13 @@ using dev::u64;
 using dev::workgroup_group;
 
 // A kernel has its own copy of all that it calls, and is compiled for the most registers that one of its calls needs.
-enum family : u32 { copies, barriers, moves, reduces, drives, shares_of_moves, shares_of_reduces };
+enum family : u32 { copies, barriers, moves, reduces, drives, moves_by_many, reduces_by_many };
 
-__host__ __device__ constexpr family family_of(const job& j) {
-  const bool share = j.of == step::share;
+__host__ __device__ constexpr family family_of(const job& j, bool by_many) {
   return j.what < call::quiet      ? copies
          : j.what < call::alltoall ? barriers
-         : j.what < call::reduce   ? (share ? shares_of_moves : moves)
-         : j.what < call::read     ? (share ? shares_of_reduces : reduces)
+         : j.what < call::reduce   ? (by_many ? moves_by_many : moves)
+         : j.what < call::read     ? (by_many ? reduces_by_many : reduces)
                                    : drives;
 }
 
@@ -124,7 +123,7 @@ __device__ xio_status_t synchronise(const xio_ctx_t& c, const xio_team_t& t, con
   }
 }
 
-// A call that is made in steps.
+// A call by many workgroups.
 __device__ dev::teams::stated_move stated(const job& j) {
   using dev::teams::blocks_of, dev::teams::k_all_send, dev::teams::tag_of;
   using dev::teams::op;
@@ -142,8 +141,6 @@ __device__ void share_of_move(const xio_ctx_t& c, const xio_team_t& t, const job
 }
 
 __device__ xio_status_t move(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
-  const workgroup_group g = workgroup_group::here();
-  if (j.of == step::begin) return dev::teams::begin_move(g, c, t, stated(j));
   switch (j.what) {
     case call::alltoall: return xio_alltoall_wg(c, t, j.dst, j.src, j.bytes);
     case call::alltoallv:
@@ -172,9 +169,7 @@ __device__ void share_of_reduce(const xio_ctx_t& c, const xio_team_t& t, const j
 }
 
 __device__ xio_status_t reduce(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
-  const workgroup_group g = workgroup_group::here();
-  if (j.of == step::begin) return dev::teams::begin_reduce(g, c, t, reduce_of(t, j));
-  return dev::teams::reduce_by_kind(g, c, t, reduce_of(t, j));
+  return dev::teams::reduce_by_kind(workgroup_group::here(), c, t, reduce_of(t, j));
 }
 
 __device__ xio_status_t transfer(const xio_ctx_t& c, const job& j) {
@@ -226,31 +221,44 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
   report(view, j, before, status);
 }
 
-// A failure meanwhile on the ctx, by another stream, is not of this call: only its own begin is asked.
 template <family F>
-__global__ void __launch_bounds__(256) shares(xio_ctx_t c, xio_team_t t, job j) {
+__device__ xio_status_t begin_by_many(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const workgroup_group g = workgroup_group::here();
-  const ctx_view& view = ctx_of(c);
-  if (!dev::teams::was_agreed(g, t)) {
-    const xio_status_t before = failure_before(view, j);
-    if (blockIdx.x == 0) report(view, j, before, before != XIO_OK ? before : XIO_ERR_STATE);
+  const xio_status_t before = failure_before(ctx_of(c), j);
+  if (before != XIO_OK) return before;
+  if constexpr (F == moves_by_many) return dev::teams::begin_move(g, c, t, stated(j));
+  return dev::teams::begin_reduce(g, c, t, reduce_of(t, j));
+}
+// All do as the first workgroup finds: a failure meanwhile on the ctx, by another stream, is not of this call.
+template <family F>
+__global__ void __launch_bounds__(256) call_by_many(xio_ctx_t c, xio_team_t t, job j) {
+  const workgroup_group g = workgroup_group::here();
+  const u64 place = dev::teams::come(g, t);
+  if (place == dev::teams::k_no_team) {
+    if (blockIdx.x == 0) report(ctx_of(c), j, XIO_OK, begin_by_many<F>(c, t, j));
     return;
   }
-  if constexpr (F == shares_of_moves) share_of_move(c, t, j);
-  if constexpr (F == shares_of_reduces) share_of_reduce(c, t, j);
-  if (!dev::teams::is_last_share(g, t, gridDim.x)) return;
-  if constexpr (F == shares_of_moves) report(view, j, XIO_OK, dev::teams::end_move(g, c, t, stated(j).tag));
-  if constexpr (F == shares_of_reduces) report(view, j, XIO_OK, dev::teams::end_reduce(g, c, t, reduce_of(t, j)));
+  xio_status_t status =
+      place != 0 ? dev::teams::wait_found(g, c, t) : dev::teams::say_found(g, t, begin_by_many<F>(c, t, j));
+  if (status == XIO_OK) {
+    if constexpr (F == moves_by_many) share_of_move(c, t, j);
+    if constexpr (F == reduces_by_many) share_of_reduce(c, t, j);
+  }
+  if (!dev::teams::leaves_last(g, t, gridDim.x)) return;
+  if (status == XIO_OK) {
+    if constexpr (F == moves_by_many) status = dev::teams::end_move(g, c, t, stated(j).tag);
+    if constexpr (F == reduces_by_many) status = dev::teams::end_reduce(g, c, t, reduce_of(t, j));
+  }
+  report(ctx_of(c), j, XIO_OK, status);
 }
 template <family F>
-constexpr auto k_kernel = F < shares_of_moves ? &calls<F> : &shares<F>;
+constexpr auto k_kernel = F < moves_by_many ? &calls<F> : &call_by_many<F>;
 
-constexpr auto k_threads_of = [](const job& j) {
+constexpr auto k_threads_of = [](const job& j, family f) {
   const bool alone = j.what == call::report || (j.what >= call::signal_op && j.what <= call::sync_all);
   if (alone) return 1u;
   // On the host a workgroup shares a CPU.
-  if (!dev::k_splits_copies) return family_of(j) == copies || j.of == step::share ? 1u : 8u;
-  if (j.of == step::begin) return 64u;
+  if (!dev::k_splits_copies) return f == copies || f >= moves_by_many ? 1u : 8u;
   return j.bytes > 4096 ? 256u : 64u;
 };
 
@@ -280,8 +288,8 @@ class on_device {
 
 template <family F>
 void start(const launch& l) {
-  hipLaunchKernelGGL(k_kernel<F>, dim3(l.workgroups), dim3(k_threads_of(l.what)), 0, static_cast<hipStream_t>(l.stream),
-                     l.ctx, l.team, l.what);
+  hipLaunchKernelGGL(k_kernel<F>, dim3(l.workgroups), dim3(k_threads_of(l.what, F)), 0,
+                     static_cast<hipStream_t>(l.stream), l.ctx, l.team, l.what);
 }
 
 template <family F>
@@ -296,14 +304,14 @@ const char* refusal_of(const launch& l) {
   const on_device here;
   // An error that the runtime has kept of another call is not this one's.
   (void)hipGetLastError();
-  switch (family_of(l.what)) {
+  switch (family_of(l.what, l.workgroups > 1)) {
     case copies: start<copies>(l); break;
     case barriers: start<barriers>(l); break;
     case moves: start<moves>(l); break;
     case reduces: start<reduces>(l); break;
     case drives: start<drives>(l); break;
-    case shares_of_moves: start<shares_of_moves>(l); break;
-    case shares_of_reduces: start<shares_of_reduces>(l); break;
+    case moves_by_many: start<moves_by_many>(l); break;
+    case reduces_by_many: start<reduces_by_many>(l); break;
   }
   return text_of(hipGetLastError());
 }
@@ -319,7 +327,7 @@ const char* make_stream(xio_stream_t* out) {
 const char* load_kernels() {
   const on_device here;
   for (const auto load_one : {&load<copies>, &load<barriers>, &load<moves>, &load<reduces>, &load<drives>,
-                              &load<shares_of_moves>, &load<shares_of_reduces>})
+                              &load<moves_by_many>, &load<reduces_by_many>})
     if (const char* why = text_of(load_one())) return why;
   return nullptr;
 }

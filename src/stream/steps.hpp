@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Large collectives by many workgroups, where loads and stores are the way to all members, as two kernels of a stream:
+// Large collectives by many workgroups of one kernel, where loads and stores are the way to all members:
 //
-//   begin  one workgroup   the first exchange: all members are in this call, and find no fault with it
-//   share  many            each stores its slice of this PE's blocks, or combines its slice of this PE's part of a
-//   reduce;
-//                          the last to be ready makes the second exchange, behind the stores of all
+//   come    the first workgroup that comes makes the first exchange: all members are in this call, and find no fault
+//           with it. The others wait for what it finds.
+//   share   each stores its slice of this PE's blocks, or combines its slice of this PE's part of a reduce
+//   leave   the last to be ready makes the second exchange, behind the stores of all
 //
 // The exchanges, and what goes where, are those of move_large and reduce_reading, so that other members may make the
-// call by one workgroup. If `begin` fails the other kernel does nothing. No workgroup waits for another one.
+// call by one workgroup. A workgroup waits only for one that has come before it, and so is running: nothing has to be
+// resident at once.
 #pragma once
 #include <xio/xio_device.hpp>
 
@@ -22,36 +23,69 @@ struct stated_move {
   blocks b;
 };
 
-// The end of a begin: the shares may be made.
+constexpr u64 k_found = u64{1} << 32;  // beside the status, in channel_state::found
+
+// In which place this workgroup has come, from 0 on. Nothing is changed in memory that is not this team's.
+constexpr u64 k_no_team = ~u64{0};
 template <class Group>
-XIO_DEVICE xio_status_t note_agreed(const Group& g, const xio_team_t& t, xio_status_t status) {
-  channel_state& s = state_of(t);
-  if (status == XIO_OK && g.leader())
-    store<scope::agent, order::release>(&s.agreed, load<scope::agent, order::relaxed>(&s.epoch));
-  return status;
+XIO_DEVICE u64 come(const Group& g, const xio_team_t& t) {
+  return by_leader(
+             g,
+             [&] {
+               channel_state& s = state_of(t);
+               const bool ours = load<scope::agent, order::relaxed>(&s.team) == mark_of(t.token, t.id);
+               return posted{ours ? u64{fetch_add<scope::agent, order::relaxed>(&s.come, 1u)} : k_no_team, XIO_OK};
+             })
+      .request;
 }
-// Nothing but a begin that went well says so: not memory that is new, nor that of a team which was destroyed. All
-// workgroups find the same: nobody enters the next exchange before all have made their shares.
+
+// By the first: what it found. Returns what counts, for one that waited may have given up.
 template <class Group>
-XIO_DEVICE bool was_agreed(const Group& g, const xio_team_t& t) {
-  const channel_state& s = state_of(t);
-  return by_leader(g, [&] {
-           const u64 agreed = load<scope::agent, order::acquire>(&s.agreed);
-           const bool ours = load<scope::agent, order::relaxed>(&s.team) == mark_of(t.token, t.id);
-           return posted{ours && agreed != 0 && agreed == load<scope::agent, order::relaxed>(&s.epoch), XIO_OK};
-         }).request != 0;
+XIO_DEVICE xio_status_t say_found(const Group& g, const xio_team_t& t, xio_status_t mine) {
+  const posted said = by_leader(g, [&] {
+    u64 none = 0;
+    const u64 word = k_found | static_cast<u32>(static_cast<int>(mine));
+    return posted{
+        0, compare_exchange<scope::agent, order::release>(&state_of(t).found, none, word) ? mine : XIO_ERR_TIMEOUT};
+  });
+  if (said.status != mine) {
+    exchange x{load<scope::agent, order::relaxed>(&state_of(t).epoch), 0, 0};
+    return end(g, t, x, said.status);
+  }
+  return mine;
 }
+// By the others. The exchange ends within its own deadline; twice that is the end of all patience.
+template <class Group>
+XIO_DEVICE xio_status_t wait_found(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+  return by_leader(g,
+                   [&] {
+                     u64* const word = &state_of(t).found;
+                     const deadline end = deadline::after(2 * ticks_of(*ctx_of(ctx).world, own_timeout_of(ctx)));
+                     u64 found = load<scope::agent, order::acquire>(word);
+                     while (found == 0) {
+                       if (!end.wait_more() && compare_exchange<scope::agent, order::acq_rel>(
+                                                   word, found, k_found | static_cast<u32>(XIO_ERR_TIMEOUT)))
+                         return posted{0, XIO_ERR_TIMEOUT};
+                       found = load<scope::agent, order::acquire>(word);
+                     }
+                     fence<scope::system, order::acquire>();
+                     return posted{0, static_cast<xio_status_t>(static_cast<int>(static_cast<u32>(found)))};
+                   })
+      .status;
+}
+
 // Behind a workgroup's share. Its stores are released for the exchange that the last one makes, and that one sees all.
 template <class Group>
-XIO_DEVICE bool is_last_share(const Group& g, const xio_team_t& t, u32 shares) {
+XIO_DEVICE bool leaves_last(const Group& g, const xio_team_t& t, u32 workgroups) {
   g.sync();
   return by_leader(g, [&] {
            fence<scope::system, order::release>();
            channel_state& s = state_of(t);
-           const bool last = fetch_add<scope::agent, order::acq_rel>(&s.arrived, 1u) + 1 == shares;
+           const bool last = fetch_add<scope::agent, order::acq_rel>(&s.left, 1u) + 1 == workgroups;
            if (last) {
-             store<scope::agent, order::relaxed>(&s.arrived, 0u);
-             store<scope::agent, order::relaxed>(&s.agreed, u64{0});
+             store<scope::agent, order::relaxed>(&s.come, 0u);
+             store<scope::agent, order::relaxed>(&s.left, 0u);
+             store<scope::agent, order::relaxed>(&s.found, u64{0});
            }
            return posted{last, XIO_OK};
          }).request != 0;
@@ -63,7 +97,7 @@ XIO_DEVICE xio_status_t begin_move(const Group& g, const xio_ctx_t& ctx, const x
   const stated_call own{m.tag, objection_to(ctx, t, m.b)};
   exchange x;
   if (!begin(g, t, own.stated(), &x)) return refuse_channel(t, ctx_of(ctx), m.tag);
-  return note_agreed(g, t, agree(g, ctx, t, x, {own, m.b.bytes}));
+  return agree(g, ctx, t, x, {own, m.b.bytes});
 }
 
 // Bytes at .. at + bytes of every block.
@@ -98,7 +132,7 @@ XIO_DEVICE xio_status_t begin_reduce(const Group& g, const xio_ctx_t& ctx, const
   const bool compares = own.is_good() && (tag & k_tag_folded) != 0;
   const xio_status_t status =
       compares ? exchange_sizes(g, ctx, t, tag, job.bytes) : exchange_headers(g, ctx, t, own.stated());
-  if (own.is_good()) return note_agreed(g, t, status);
+  if (own.is_good()) return status;
   const xio_status_t mine = refuse_own(g, ctx, t, tag, own.why);
   return was_heard(status) ? mine : status;
 }

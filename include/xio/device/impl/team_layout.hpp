@@ -18,9 +18,9 @@ struct alignas(128) channel_state {
   std::uint32_t status;        // and how
   std::uint32_t broken;        // a status that stays, or 0
   std::uint64_t team;          // mark_of it, which a team loses when it is destroyed
-  // Of a call that several kernels make one after another (src/stream/steps.hpp).
-  std::uint64_t agreed;   // the exchange by which all were found to be in it, or 0
-  std::uint32_t arrived;  // workgroups that have made their share
+  // Of a call by many workgroups (src/stream/steps.hpp), all 0 between two.
+  std::uint64_t found;       // by the first that came
+  std::uint32_t come, left;  // workgroups
 };
 
 // The token is random, so that memory which was a team's and has other data is not taken for that team's.
