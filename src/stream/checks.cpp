@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t k_most_workgroups = 1024;
 constexpr std::uint64_t k_bytes_of_a_workgroup = 64 << 10;
 // Of a collective: up to which one workgroup is as fast as many on an H200, and what one of many has.
-constexpr std::uint64_t k_bytes_of_one = 32 << 10, k_bytes_of_a_sharer = 16 << 10;
+constexpr std::uint64_t k_bytes_of_one = 16 << 10, k_bytes_of_a_sharer = 16 << 10;
 
 std::uint32_t own_timeout(std::uint32_t ms) {
   return ms == UINT32_MAX ? dev::k_no_timeout : std::min(ms, dev::k_no_timeout - 1);
