@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bnxt_re codec alone: what it makes of completions, which are written here byte by byte. nic_dialect_lane.cpp has
 // it over the NIC model.
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "xio/device/impl/bnxt.hpp"
 
 namespace {
@@ -35,10 +34,8 @@ class nic_bnxt_codec : public testing::Test {
   }
   void expect_failed(u64 completed, u32 vendor) {
     ring_reap<bnxt_codec>(r);
-    EXPECT_EQ(state.completed, completed);
-    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(state.vendor, vendor);
-    EXPECT_EQ(state.failed_ticket, completed);
+    EXPECT_PAIRS((state.completed, completed), (static_cast<int>(state.failed), XIO_ERR_TRANSPORT),
+                 (state.vendor, vendor), (state.failed_ticket, completed));
   }
 
   ring_state state{};
@@ -51,9 +48,7 @@ TEST_F(nic_bnxt_codec, nothing_new_changes_nothing) {
   ring_reap<bnxt_codec>(r);
   cqe(0, 0, 0, 3, 0);
   ring_reap<bnxt_codec>(r);
-  EXPECT_EQ(state.completed, 16u);
-  EXPECT_EQ(state.cq_head, 0u);
-  EXPECT_EQ(bell, 0u);
+  EXPECT_PAIRS((state.completed, 16u), (state.cq_head, 0u), (bell, 0u));
 }
 
 TEST_F(nic_bnxt_codec, all_that_is_there_and_one_doorbell) {
@@ -61,9 +56,7 @@ TEST_F(nic_bnxt_codec, all_that_is_there_and_one_doorbell) {
   cqe(1, 0xd, 0, 0);  // says nothing
   cqe(2, 0, 0, 5);
   ring_reap<bnxt_codec>(r);
-  EXPECT_EQ(state.completed, 21u);
-  EXPECT_EQ(state.credits, 7);
-  EXPECT_EQ(state.cq_head, 3u);
+  EXPECT_PAIRS((state.completed, 21u), (state.credits, 7), (state.cq_head, 3u));
   EXPECT_EQ(bell, 0x4401234500000003u);  // type 4, valid, CQ number; index 3 of lap 0
   EXPECT_EQ(state.failed, 0u);
 }

@@ -84,12 +84,8 @@ class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
   void expect_cqe(unsigned status, rule why, std::uint64_t wr_id, unsigned opcode, unsigned bytes) {
     ASSERT_TRUE(has_cqe()) << "CQE " << cq_next_;
     const unsigned char* c = cq_ + 4096 + cq_next_++ % k_cq_depth * 64;
-    EXPECT_EQ(get(c, 8), wr_id);
-    EXPECT_EQ(get(c + 8, 8), number_);
-    EXPECT_EQ(get(c + 16, 4), opcode);
-    EXPECT_EQ(get(c + 20, 4), status);
-    EXPECT_EQ(get(c + 24, 4), bytes);
-    EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
+    EXPECT_PAIRS((get(c, 8), wr_id), (get(c + 8, 8), number_), (get(c + 16, 4), opcode), (get(c + 20, 4), status),
+                 (get(c + 24, 4), bytes), (get(c + 40, 4), static_cast<unsigned>(why)));
     for (const int at : {28, 32, 36, 44, 48, 52, 56, 60}) EXPECT_EQ(get(c + at, 4), 0u) << "offset " << at;
   }
   void give_back() {
@@ -129,10 +125,7 @@ TEST_F(nic_ernic, write_moves_the_bytes_and_no_others) {
   EXPECT_EQ(remote_[100], 0x11) << "an entry was taken that no doorbell announced";
   go();
   expect_done(1, 333);
-  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
-  EXPECT_EQ(remote_[99], 0x11);
-  EXPECT_EQ(remote_[433], 0x11);
-  EXPECT_EQ(bell_, 0u);
+  EXPECT_PAIRS((std::memcmp(remote_ + 100, local_, 333), 0), (remote_[99], 0x11), (remote_[433], 0x11), (bell_, 0u));
 }
 
 TEST_F(nic_ernic, reads_gathers_and_nothing) {

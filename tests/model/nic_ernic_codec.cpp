@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The the emulated NIC's legacy codec alone: what it makes of completions, which are written here byte by byte.
 // nic_dialect_lane.cpp has it over the NIC model.
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "xio/device/impl/ernic.hpp"
 
 namespace {
@@ -32,10 +31,8 @@ class nic_ernic_codec : public testing::Test {
   }
   void expect_failed(u64 completed, u32 vendor) {
     ring_reap<ernic_codec>(r);
-    EXPECT_EQ(state.completed, completed);
-    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(state.vendor, vendor);
-    EXPECT_EQ(state.failed_ticket, completed);
+    EXPECT_PAIRS((state.completed, completed), (static_cast<int>(state.failed), XIO_ERR_TRANSPORT),
+                 (state.vendor, vendor), (state.failed_ticket, completed));
   }
 
   ring_state state{};
@@ -45,20 +42,14 @@ class nic_ernic_codec : public testing::Test {
 
 TEST_F(nic_ernic_codec, nothing_new_changes_nothing) {
   ring_reap<ernic_codec>(r);
-  EXPECT_EQ(state.completed, 16u);
-  EXPECT_EQ(state.cq_head, 0u);
-  EXPECT_EQ(cq[12], 0);
+  EXPECT_PAIRS((state.completed, 16u), (state.cq_head, 0u), (cq[12], 0));
 }
 
 TEST_F(nic_ernic_codec, all_that_is_there) {
   cqe(0, 0, 18);
   cqe(1, 0, 19);
   ring_reap<ernic_codec>(r);
-  EXPECT_EQ(state.completed, 20u);
-  EXPECT_EQ(state.credits, 6);
-  EXPECT_EQ(state.cq_head, 2u);
-  EXPECT_EQ(cq[12], 2);
-  EXPECT_EQ(state.failed, 0u);
+  EXPECT_PAIRS((state.completed, 20u), (state.credits, 6), (state.cq_head, 2u), (cq[12], 2), (state.failed, 0u));
 }
 
 TEST_F(nic_ernic_codec, the_indices_second_lap) {
@@ -66,9 +57,7 @@ TEST_F(nic_ernic_codec, the_indices_second_lap) {
   cqe(31, 0, 16);
   cqe(32, 0, 17);
   ring_reap<ernic_codec>(r);
-  EXPECT_EQ(state.completed, 18u);
-  EXPECT_EQ(state.cq_head, 33u);
-  EXPECT_EQ(cq[12], 1);
+  EXPECT_PAIRS((state.completed, 18u), (state.cq_head, 33u), (cq[12], 1));
 }
 
 TEST_F(nic_ernic_codec, one_completion_for_a_full_ring) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The ionic codec alone: what it makes of completions, which are written here byte by byte. nic_dialect_lane.cpp has it
 // over the NIC model.
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "xio/device/impl/ionic.hpp"
 
 namespace {
@@ -41,10 +40,8 @@ class nic_ionic_codec : public testing::TestWithParam<bool> {
   }
   void expect_failed(u64 completed, u64 failed, u32 vendor) {
     for (int i = 0; i < 3; ++i) ring_reap<ionic_codec>(r);
-    EXPECT_EQ(state.completed, completed);
-    EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(state.vendor, vendor);
-    EXPECT_EQ(state.failed_ticket, failed);
+    EXPECT_PAIRS((state.completed, completed), (static_cast<int>(state.failed), XIO_ERR_TRANSPORT),
+                 (state.vendor, vendor), (state.failed_ticket, failed));
   }
 
   ring_state state{};
@@ -57,10 +54,7 @@ INSTANTIATE_TEST_SUITE_P(both, nic_ionic_codec, testing::Bool(),
 
 TEST_P(nic_ionic_codec, nothing_new_changes_nothing) {
   ring_reap<ionic_codec>(r);
-  EXPECT_EQ(state.completed, k_first);
-  EXPECT_EQ(state.cq_head, 0u);
-  EXPECT_EQ(bell, 0u);
-  EXPECT_EQ(state.failed, 0u);
+  EXPECT_PAIRS((state.completed, k_first), (state.cq_head, 0u), (bell, 0u), (state.failed, 0u));
 }
 
 TEST_P(nic_ionic_codec, counts_messages) {
@@ -69,9 +63,7 @@ TEST_P(nic_ionic_codec, counts_messages) {
   EXPECT_EQ(state.completed, k_first + 2);
   cqe(1, k_msn, 0x16);
   ring_reap<ionic_codec>(r);
-  EXPECT_EQ(state.completed, k_first + 6);
-  EXPECT_EQ(state.credits, 7);
-  EXPECT_EQ(state.failed, 0u);
+  EXPECT_PAIRS((state.completed, k_first + 6), (state.credits, 7), (state.failed, 0u));
   if (queued()) {
     EXPECT_EQ(bell, 0x12345000002u);
   }
@@ -128,9 +120,7 @@ TEST_P(nic_ionic_codec, the_queues_end_and_its_next_lap) {
   cqe(15, k_msn, 0x11);
   cqe(16, k_msn, 0x12, 0, 0, 0);
   ring_reap<ionic_codec>(r);
-  EXPECT_EQ(state.completed, k_first + 2);
-  EXPECT_EQ(state.cq_head, 17u);
-  EXPECT_EQ(bell, 0x12345000001u);
+  EXPECT_PAIRS((state.completed, k_first + 2), (state.cq_head, 17u), (bell, 0x12345000001u));
 }
 
 // Or the NIC, which goes on meanwhile, would find the queue full.
