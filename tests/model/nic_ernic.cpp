@@ -256,37 +256,27 @@ TEST_F(nic_ernic, a_read_only_buffer_takes_no_read) {
   expect_error(k_local_protection, rule::local_rights);
 }
 
-TEST_F(nic_ernic, another_queues_doorbell) {
-  copy(0, 0, 8);
-  indices_[0] = 1;
-  bell_ = 0x40000000 | (number_ ^ 1);
-  run();
-  expect_error(k_fatal, rule::doorbell_queue);
-}
+struct strange_bell {
+  const char* name;
+  std::uint32_t tail, word, flips;  // in the place of an entry announced by 0x40000000 and the queue's number
+  rule why;
+};
+class nic_ernic_bell : public nic_ernic, public testing::WithParamInterface<strange_bell> {};
 
-TEST_F(nic_ernic, a_doorbell_of_receives) {
+TEST_P(nic_ernic_bell, is_fatal) {
   copy(0, 0, 8);
-  indices_[0] = 1;
-  bell_ = 0x80000000 | number_;
+  indices_[0] = GetParam().tail;
+  bell_ = GetParam().word | (number_ ^ GetParam().flips);
   run();
-  expect_error(k_fatal, rule::doorbell_reserved);
+  expect_error(k_fatal, GetParam().why);
 }
-
-TEST_F(nic_ernic, a_doorbell_with_a_strange_bit) {
-  copy(0, 0, 8);
-  indices_[0] = 1;
-  bell_ = 0x41000000 | number_;
-  run();
-  expect_error(k_fatal, rule::doorbell_reserved);
-}
-
-TEST_F(nic_ernic, tails_that_cannot_be) {
-  copy(0, 0, 8);
-  indices_[0] = 2 * k_depth;
-  bell_ = 0x40000000 | number_;
-  run();
-  expect_error(k_fatal, rule::doorbell_range);
-}
+const strange_bell k_bells[] = {
+    {"AnotherQueues", 1, 0x40000000, 1, rule::doorbell_queue},
+    {"OfReceives", 1, 0x80000000, 0, rule::doorbell_reserved},
+    {"WithAStrangeBit", 1, 0x41000000, 0, rule::doorbell_reserved},
+    {"TailThatCannotBe", 16, 0x40000000, 0, rule::doorbell_range},
+};
+INSTANTIATE_TEST_SUITE_P(of, nic_ernic_bell, testing::ValuesIn(k_bells), [](const auto& i) { return i.param.name; });
 
 TEST_F(nic_ernic, a_tail_that_goes_back) {
   ring(2 * k_depth - 1);
