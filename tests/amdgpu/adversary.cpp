@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory that is late: accesses of a wave overtake each other until it waits, and a test looks which wait makes them
 // right. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX90A", and MI200 ISA 4.4.
-#include <algorithm>
-#include <iterator>
-#include <vector>
-
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/opcodes.hpp"
@@ -147,10 +143,7 @@ TEST(AmdgpuAdversary, AWaveSeesItsOwnAccessesInOrder) {
                   "global_load_dword v9, v[0:1], off\nglobal_store_dword v[0:1], v5, off\n"
                   "global_atomic_add v10, v[0:1], v4, off glc\ns_waitcnt vmcnt(0)"))
         << two.m.shared.failed.sentence();
-    EXPECT_EQ(two.m.v(8, 0), 7u);
-    EXPECT_EQ(two.m.v(9, 0), 41u);
-    EXPECT_EQ(two.m.v(10, 0), 1u);
-    EXPECT_EQ(two.data(), 42u);
+    EXPECT_PAIRS((two.m.v(8, 0), 7u), (two.m.v(9, 0), 41u), (two.m.v(10, 0), 1u), (two.data(), 42u));
   }
 }
 
@@ -291,9 +284,7 @@ TEST(AmdgpuAdversary, AWorkgroupSeesItsOwnStoresAndAtomicsThroughL1) {
                   "s_waitcnt vmcnt(0)\nglobal_load_dwordx2 v[10:11], v[0:1], off\ns_waitcnt vmcnt(0)\n"
                   "global_atomic_add v[0:1], v5, off\nglobal_load_ubyte v12, v[0:1], off\ns_waitcnt vmcnt(0)"))
         << two.m.shared.failed.sentence();
-    EXPECT_EQ(two.m.v64(8, 0), u64{9} << 32 | 7);
-    EXPECT_EQ(two.m.v64(10, 0), u64{9} << 32 | 41);
-    EXPECT_EQ(two.m.v(12, 0), 42u);
+    EXPECT_PAIRS((two.m.v64(8, 0), u64{9} << 32 | 7), (two.m.v64(10, 0), u64{9} << 32 | 41), (two.m.v(12, 0), 42u));
   }
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stream is captured in global mode while two PEs talk: another thread of each makes a ctx, puts, and destroys the
 // ctx, and XIO's own threads serve software devices. The capture holds, and XIO's calls succeed.
-#include <chrono>
-#include <cstdint>
-#include <thread>
-
 #include "../mpi/rig.hpp"
 #include "xio/memory.h"
 

@@ -3,8 +3,6 @@
 // each family, by a wave or a workgroup, in packets and larger.
 #include <xio/team.h>
 
-#include <cstdlib>
-
 #include "../mpi/rig.hpp"
 
 namespace {

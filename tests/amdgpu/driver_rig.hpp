@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A process that has opened the simulated driver, and room in its address space, for tests of the driver's calls.
 #pragma once
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-
-#include <initializer_list>
-
+#include "../gtest.hpp"
 #include "amdgpu/driver/kfd_ioctls.hpp"
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/process.hpp"

@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The simulated driver by its calls, as libhsakmt makes them: without a runtime, and without a kernel to run.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <map>
-#include <set>
-#include <string>
-#include <thread>
 
+#include "../gtest.hpp"
 #include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/kfd_ioctls.hpp"
 #include "amdgpu/driver/process.hpp"
@@ -66,14 +53,11 @@ TEST(amdgpu_topology, names_gpus_and_their_links) {
       if (word == name) return value;
     return -1ll;
   };
-  EXPECT_EQ(property("0/properties", "io_links_count"), 2);
-  EXPECT_EQ(property("2/properties", "gfx_target_version"), 90010);
-  EXPECT_EQ(family_of(s), 141u);
-  EXPECT_EQ(property("2/properties", "simd_count"), 64);
-  EXPECT_EQ(property("2/properties", "location_id"), 4 << 8);
-  EXPECT_EQ(property("1/io_links/1/properties", "type"), 11);
-  EXPECT_EQ(property("1/io_links/1/properties", "node_to"), 2);
-  EXPECT_EQ(property("1/mem_banks/0/properties", "size_in_bytes"), 4ll << 30);
+  EXPECT_PAIRS((property("0/properties", "io_links_count"), 2), (property("2/properties", "gfx_target_version"), 90010),
+               (family_of(s), 141u), (property("2/properties", "simd_count"), 64),
+               (property("2/properties", "location_id"), 4 << 8), (property("1/io_links/1/properties", "type"), 11),
+               (property("1/io_links/1/properties", "node_to"), 2),
+               (property("1/mem_banks/0/properties", "size_in_bytes"), 4ll << 30));
   const std::string moved = redirected(folder, "/sys/class/kfd/kfd/topology/nodes/1/gpu_id");
   EXPECT_EQ(moved, std::string(folder) + "/kfd/kfd/topology/nodes/1/gpu_id");
   EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices/0000:04:00.0/vendor"),
@@ -132,14 +116,12 @@ TEST(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
       if (word == name) return value;
     return -1ll;
   };
-  EXPECT_EQ(property("1/properties", "gfx_target_version"), 110000);
-  EXPECT_EQ(family_of(s), 145u);
-  EXPECT_EQ(property("1/properties", "wave_front_size"), 32);
-  EXPECT_EQ(property("1/properties", "simd_count"), 2 * static_cast<long long>(s.compute_units));
-  EXPECT_EQ(property("1/properties", "simd_per_cu"), 2);
-  EXPECT_EQ(property("1/properties", "hive_id"), 0);
-  EXPECT_EQ(property("1/properties", "num_sdma_xgmi_engines"), 0);
-  EXPECT_EQ(property("1/io_links/1/properties", "type"), 2);
+  EXPECT_PAIRS((property("1/properties", "gfx_target_version"), 110000), (family_of(s), 145u),
+               (property("1/properties", "wave_front_size"), 32),
+               (property("1/properties", "simd_count"), 2 * static_cast<long long>(s.compute_units)),
+               (property("1/properties", "simd_per_cu"), 2), (property("1/properties", "hive_id"), 0),
+               (property("1/properties", "num_sdma_xgmi_engines"), 0),
+               (property("1/io_links/1/properties", "type"), 2));
   std::filesystem::remove_all(folder);
 }
 
@@ -156,11 +138,8 @@ TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
       if (word == "location_id") return value;
     return 0ull;
   };
-  EXPECT_EQ(location(1), 0x300u);
-  EXPECT_EQ(location(8), 0x307u);
-  EXPECT_EQ(location(64), 0xa07u);
-  EXPECT_EQ(gpu_of_id(s, gpu_id_of(63)), 63);
-  EXPECT_EQ(gpu_of_id(s, gpu_id_of(64)), -1);
+  EXPECT_PAIRS((location(1), 0x300u), (location(8), 0x307u), (location(64), 0xa07u), (gpu_of_id(s, gpu_id_of(63)), 63),
+               (gpu_of_id(s, gpu_id_of(64)), -1));
   int functions = 0;
   for (const auto& at : std::filesystem::directory_iterator(std::string(folder) + "/pci")) {
     if (at.is_symlink()) continue;  // the machine's own
@@ -224,10 +203,8 @@ TEST_F(amdgpu_driver, maps_memory_until_it_is_freed) {
   const mapping* local = p.tables[0].find(at(8191));
   const mapping* peer = p.tables[1].find(at(0));
   ASSERT_TRUE(local != nullptr && peer != nullptr);
-  EXPECT_EQ(local->where, mapping::place::local);
-  EXPECT_EQ(peer->where, mapping::place::peer);
-  EXPECT_EQ(local->how, mapping::caching::coarse);
-  EXPECT_EQ(p.tables[0].find(at(8192)), nullptr);
+  EXPECT_PAIRS((local->where, mapping::place::local), (peer->where, mapping::place::peer),
+               (local->how, mapping::caching::coarse), (p.tables[0].find(at(8192)), nullptr));
   std::memset(room, 0x3c, 8192);
   const u64 before = p.tables[0].generation();
   EXPECT_EQ(map(a.handle, {gpu_id_of(0)}, unmap_memory), 0);
@@ -413,10 +390,8 @@ TEST_F(amdgpu_driver, tells_of_a_memory_fault) {
   d.event_id = a.event_id;
   wait_events_args w{reinterpret_cast<u64>(&d), 1, 1, 1000, 0};
   ASSERT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_complete);
-  EXPECT_EQ(d.memory.not_present, 1u);
-  EXPECT_EQ(d.memory.va, 0x123000u);
-  EXPECT_EQ(d.memory.gpu_id, gpu_id_of(1));
+  EXPECT_PAIRS((w.result, wait_complete), (d.memory.not_present, 1u), (d.memory.va, 0x123000u),
+               (d.memory.gpu_id, gpu_id_of(1)));
 }
 
 TEST(amdgpu_gate, lets_changes_pass_before_new_turns) {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Whole kernels, compiled by hipcc, interpreted, and compared with what the host computes. kernels.sh compiles them at
 // each level of optimization and names the code object in XIO_AMDGPU_CODE.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <random>
-#include <thread>
 
+#include "../gtest.hpp"
 #include "amdgpu/code_object.hpp"
 
 namespace {
@@ -200,20 +195,9 @@ TEST_F(kernels, atomics) {
                          arguments().add(u.data()).add(s.data()).add(q.data()).add(f.data()).add(d.data()), 50));
   unsigned x = 0;
   for (unsigned t = 0; t < n; ++t) x ^= t;
-  EXPECT_EQ(u[0], n * (n - 1) / 2);
-  EXPECT_EQ(u[1], 0u - n);
-  EXPECT_EQ(u[2], n - 1);
-  EXPECT_EQ(u[3], 0u);
-  EXPECT_EQ(u[4], ~0u);
-  EXPECT_EQ(u[5], 0xffffff00u);
-  EXPECT_EQ(u[6], x);
-  EXPECT_EQ(u[7], n % 11);
-  EXPECT_EQ(s[0], static_cast<int>(n) - 51);
-  EXPECT_EQ(s[1], -50);
-  EXPECT_EQ(q[0], 5 + u64{0x100000001} * n);
-  EXPECT_EQ(q[1], 1 + 3ull * n);
-  EXPECT_EQ(f[0], 1 + 0.5f * n);
-  EXPECT_EQ(d[0], 2 + 0.25 * n);
+  EXPECT_PAIRS((u[0], n * (n - 1) / 2), (u[1], 0u - n), (u[2], n - 1), (u[3], 0u), (u[4], ~0u), (u[5], 0xffffff00u),
+               (u[6], x), (u[7], n % 11), (s[0], static_cast<int>(n) - 51), (s[1], -50),
+               (q[0], 5 + u64{0x100000001} * n), (q[1], 1 + 3ull * n), (f[0], 1 + 0.5f * n), (d[0], 2 + 0.25 * n));
 }
 
 TEST_F(kernels, divisions) {
@@ -345,11 +329,8 @@ TEST_F(kernels, unmapped_memory_is_one_sentence) {
   visible.drop(c.data());
   const outcome o =
       run_kernel(visible, of("vector_add", n, 64), arguments().add(a.data()).add(b.data()).add(c.data()).add(n));
-  EXPECT_EQ(o.state, workgroup::state::faulted);
-  EXPECT_EQ(o.what.what, fault::kind::memory);
-  EXPECT_EQ(o.what.kernel, "vector_add");
-  EXPECT_EQ(o.what.lane, 0);
-  EXPECT_EQ(o.what.address, reinterpret_cast<u64>(c.data()));
+  EXPECT_PAIRS((o.state, workgroup::state::faulted), (o.what.what, fault::kind::memory), (o.what.kernel, "vector_add"),
+               (o.what.lane, 0), (o.what.address, reinterpret_cast<u64>(c.data())));
   EXPECT_TRUE(o.what.write);
   EXPECT_NE(o.what.sentence().find("vector_add"), std::string::npos);
   EXPECT_NE(o.what.instruction.find("_store_"), std::string::npos) << o.what.sentence();

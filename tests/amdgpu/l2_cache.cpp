@@ -2,12 +2,10 @@
 // The L2 of a GPU with late memory: what other devices see of a kernel's stores and a kernel of theirs, by kind of
 // memory, and which instruction makes it right. Expected results come from LLVM AMDGPUUsage, "Memory Model GFX90A", and
 // from the kinds that linux's amdgpu gives memory (gmc_v9_0.c, gmc_v9_0_get_coherence_flags).
-#include <iterator>
-
+#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/l2_kinds.hpp"
-#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -217,9 +215,7 @@ TEST(AmdgpuL2, AnAtomicOfCoarseMemoryIsUnseenUntilItIsWrittenBack) {
     EXPECT_EQ(one.m.v(8, 0), 7u);
     EXPECT_EQ(one.data[0], 7u);
     run_wave(one.m.w, 100);
-    EXPECT_EQ(one.data[0], 48u);
-    EXPECT_EQ(one.data[2], 41u);
-    EXPECT_EQ(one.data[3], 6u);
+    EXPECT_PAIRS((one.data[0], 48u), (one.data[2], 41u), (one.data[3], 6u));
   }
   for (const kind& k : k_fine) {
     message one(1, k);
@@ -281,9 +277,7 @@ TEST(AmdgpuL2, TheHostDataPathHoldsWritesUntilItIsFlushed) {
     one.data[0] = 41;
     reg = 1;
     run_wave(one.m.w, 100);
-    EXPECT_EQ(one.m.v(8, 0), 41u);
-    EXPECT_EQ(one.m.v(9, 0), 1u);
-    EXPECT_EQ(reg, 0u);
+    EXPECT_PAIRS((one.m.v(8, 0), 41u), (one.m.v(9, 0), 1u), (reg, 0u));
   }
 }
 

@@ -191,9 +191,7 @@ TEST(AmdgpuL2Gfx942, AtomicsOfTwoXccsAddUp) {
       g.first.run("global_store_dword v[0:1], v5, off offset:8" + k_wait + "global_atomic_add v[0:1], v4, off" +
                   k_wait);
       g.second.run("global_atomic_add v9, v[0:1], v4, off sc0" + k_wait);
-      EXPECT_EQ(g.second.m.v(9, 0), 41u);
-      EXPECT_EQ(g.data[0], 82u);
-      EXPECT_EQ(g.data[1], 7u);
+      EXPECT_PAIRS((g.second.m.v(9, 0), 41u), (g.data[0], 82u), (g.data[1], 7u));
     }
   for (const kind& k : k_kept) {
     gpu g(1, alone, k);

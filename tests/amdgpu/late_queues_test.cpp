@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The caches that packets write back and invalidate, where memory is late.
-#include <mutex>
-
 #include "amdgpu/queues_rig.hpp"
 
 namespace amdgpu {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What tests of single instructions share: values at the edges, patterns of EXEC.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <bit>
 #include <cmath>
-#include <cstdint>
-#include <functional>
-#include <limits>
-#include <string>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "amdgpu/machine.hpp"
 
 namespace amdgpu::test {
@@ -66,6 +59,79 @@ inline std::string hex(u64 x) {
   char text[32];
   std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(x));
   return text;
+}
+
+// The register, or two, that hold a T.
+template <class T>
+using word_of = std::conditional_t<sizeof(T) == 8, u64, u32>;
+template <class T>
+void put(machine& m, unsigned reg, unsigned lane, T x) {
+  const auto word = std::bit_cast<word_of<T>>(x);
+  if constexpr (sizeof(T) == 8)
+    m.set_v64(reg, lane, word);
+  else
+    m.v(reg, lane) = word;
+}
+template <class T>
+bool is_nan(word_of<T> x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(std::bit_cast<T>(x));
+  return false;
+}
+
+// With `exec` the loaded text makes v8 = f(v0, v2, v4), or of pairs, in each lane that is on, and in no other.
+template <class T, class F>
+void expect_lanes(machine& m, const std::string& text, u64 exec, unsigned round, T (*edge)(unsigned), const F& f) {
+  m.exec(exec);
+  m.s(4) = 77;
+  const unsigned n = m.w.wave32 ? 32 : amdgpu::lanes;
+  for (unsigned l = 0; l < n; ++l) {
+    put(m, 0, l, edge(l + round)), put(m, 2, l, edge(second(l, round))), put(m, 4, l, edge(third(l, round)));
+    put(m, 8, l, word_of<T>{machine::poison});
+  }
+  ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
+  for (unsigned l = 0; l < n; ++l) {
+    const T a = edge(l + round), b = edge(second(l, round)), c = edge(third(l, round));
+    const bool on = exec >> l & 1;
+    const auto wanted = on ? std::bit_cast<word_of<T>>(static_cast<T>(f(a, b, c))) : word_of<T>{machine::poison};
+    const auto got = static_cast<word_of<T>>(sizeof(T) == 8 ? m.v64(8, l) : m.v(8, l));
+    ASSERT_TRUE(got == wanted || (on && is_nan<T>(got) && is_nan<T>(wanted)))
+        << text << " lane " << l << " of " << a << ' ' << b << ' ' << c << ": " << hex(got) << " not " << hex(wanted);
+  }
+}
+
+// The same for each row of a table of texts and functions.
+template <class T, class Rows>
+void expect_rows(const Rows& rows, T (*edge)(unsigned), unsigned rounds) {
+  for (const auto& row : rows) {
+    machine m;
+    if (absent(row.text)) continue;
+    m.load(row.text);
+    for (u64 exec : exec_patterns)
+      for (unsigned round = 0; round < rounds; ++round) {
+        expect_lanes(m, row.text, exec, round, edge, row.f);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+  }
+}
+
+// Each row makes s[10:11] the mask of the lanes that are on and whose v0 and v2 have it.
+template <class T, class Rows>
+void expect_masks(const Rows& rows, T (*edge)(unsigned), unsigned round) {
+  for (const auto& row : rows) {
+    machine m;
+    if (absent(row.text)) continue;
+    m.load(row.text);
+    for (u64 exec : exec_patterns) {
+      m.exec(exec);
+      u64 wanted = 0;
+      for (unsigned l = 0; l < amdgpu::lanes; ++l) {
+        put(m, 0, l, edge(l)), put(m, 2, l, edge(second(l, round)));
+        wanted |= u64{(exec >> l & 1) && row.f(edge(l), edge(second(l, round)))} << l;
+      }
+      ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
+      ASSERT_EQ(m.w.get64(10), wanted) << row.text;
+    }
+  }
 }
 
 // A wave loads a word with `load`, another device changes it, and behind the instructions `between` the wave loads it

@@ -10,7 +10,6 @@ using amdgpu::lanes;
 u32 bits(float x) { return std::bit_cast<u32>(x); }
 u64 bits(double x) { return std::bit_cast<u64>(x); }
 bool nan(u32 x) { return (x & 0x7fffffff) > 0x7f800000; }
-bool nan(u64 x) { return (x & 0x7fffffffffffffff) > 0x7ff0000000000000; }
 
 struct one {
   const char* text;  // v8 = f(v0, v2, v4)
@@ -57,34 +56,7 @@ const one ones[] = {
     {"v_cvt_f32_ubyte2 v8, v0", [](float a, float, float) { return static_cast<float>(bits(a) >> 16 & 255); }},
 };
 
-TEST(floats, of_one_dword) {
-  for (const one& o : ones) {
-    machine m;
-    if (absent(o.text)) continue;
-    m.load(o.text);
-    for (u64 exec : exec_patterns)
-      for (unsigned round = 0; round < 6; ++round) {
-        m.exec(exec);
-        for (unsigned l = 0; l < lanes; ++l) {
-          m.v(0, l) = bits(edge_float(l + round)), m.v(2, l) = bits(edge_float(second(l, round)));
-          m.v(4, l) = bits(edge_float(third(l, round)));
-          m.v(8, l) = machine::poison;
-        }
-        ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-        for (unsigned l = 0; l < lanes; ++l) {
-          const float a = edge_float(l + round), b = edge_float(second(l, round)), c = edge_float(third(l, round));
-          if (!(exec >> l & 1)) {
-            ASSERT_EQ(m.v(8, l), machine::poison);
-            continue;
-          }
-          const u32 expected = bits(o.f(a, b, c)), got = m.v(8, l);
-          ASSERT_TRUE(got == expected || (nan(got) && nan(expected)))
-              << o.text << " lane " << l << " of " << a << ' ' << b << ' ' << c << ": " << hex(got) << " not "
-              << hex(expected);
-        }
-      }
-  }
-}
+TEST(floats, of_one_dword) { expect_rows(ones, edge_float, 6); }
 
 struct big {
   const char* text;  // v[8:9] = f(v[0:1], v[2:3], v[4:5])
@@ -113,30 +85,7 @@ const big bigs[] = {
      }},
 };
 
-TEST(floats, of_two_dwords) {
-  for (const big& o : bigs) {
-    machine m;
-    if (absent(o.text)) continue;
-    m.load(o.text);
-    for (u64 exec : exec_patterns)
-      for (unsigned round = 0; round < 6; ++round) {
-        m.exec(exec);
-        for (unsigned l = 0; l < lanes; ++l) {
-          m.set_v64(0, l, bits(edge_double(l + round))), m.set_v64(2, l, bits(edge_double(second(l, round))));
-          m.set_v64(4, l, bits(edge_double(third(l, round))));
-          m.set_v64(8, l, machine::poison);
-        }
-        ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-        for (unsigned l = 0; l < lanes; ++l) {
-          const double a = edge_double(l + round), b = edge_double(second(l, round)), c = edge_double(third(l, round));
-          const u64 expected = exec >> l & 1 ? bits(o.f(a, b, c)) : machine::poison, got = m.v64(8, l);
-          ASSERT_TRUE(got == expected || (nan(got) && nan(expected)))
-              << o.text << " lane " << l << " of " << a << ' ' << b << ' ' << c << ": " << hex(got) << " not "
-              << hex(expected);
-        }
-      }
-  }
-}
+TEST(floats, of_two_dwords) { expect_rows(bigs, edge_double, 6); }
 
 // Out of range is the nearest end, NaN is 0.
 template <class To, class From>
@@ -182,21 +131,7 @@ TEST(floats, comparisons_and_classes) {
       {"s_movk_i32 s2, 0x90\n v_cmp_class_f32 s[10:11], v0, s2",
        [](float a, float) { return std::fpclassify(a) == FP_SUBNORMAL; }},
       {"v_cmp_class_f32 s[10:11], v0, 32", [](float a, float) { return a == 0 && std::signbit(a); }}};
-  for (const auto& k : kinds) {
-    machine m;
-    if (absent(k.text)) continue;
-    m.load(k.text);
-    for (u64 exec : exec_patterns) {
-      m.exec(exec);
-      u64 expected = 0;
-      for (unsigned l = 0; l < lanes; ++l) {
-        m.v(0, l) = bits(edge_float(l)), m.v(2, l) = bits(edge_float(second(l, 2)));
-        expected |= u64{(exec >> l & 1) && k.f(edge_float(l), edge_float(second(l, 2)))} << l;
-      }
-      ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-      ASSERT_EQ(m.w.get64(10), expected) << k.text;
-    }
-  }
+  expect_masks(kinds, edge_float, 2);
 }
 
 TEST(floats, denormals_are_flushed_if_mode_says_so) {
@@ -205,10 +140,7 @@ TEST(floats, denormals_are_flushed_if_mode_says_so) {
   ASSERT_FALSE(
       m.run("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 0\n v_add_f32 v8, v0, v0\n v_mul_f32 v9, 0.5, v2\n"
             "v_add_f32 v11, v1, v1\n s_setreg_imm32_b32 hwreg(HW_REG_MODE, 4, 2), 3\n v_add_f32 v10, v0, v0"));
-  EXPECT_EQ(m.v(8, 0), 0u);
-  EXPECT_EQ(m.v(9, 0), 0u);
-  EXPECT_EQ(m.v(10, 0), 2u);
-  EXPECT_EQ(m.v(11, 0), 0x80000000u);
+  EXPECT_PAIRS((m.v(8, 0), 0u), (m.v(9, 0), 0u), (m.v(10, 0), 2u), (m.v(11, 0), 0x80000000u));
 }
 
 TEST(floats, pairs_and_halves) {
@@ -232,9 +164,7 @@ TEST(floats, pairs_and_halves) {
   }
   EXPECT_EQ(m.v(22, 0), 0x4200be00u);  // 3, -1.5
   EXPECT_EQ(m.v(23, 0), 0x40003c00u);  // 2, 1
-  EXPECT_EQ(m.v(24, 0), bits(-2.0f));
-  EXPECT_EQ(m.v(25, 0), 0x0000be00u);
-  EXPECT_EQ(m.v(26, 0), 0x00004400u);
+  EXPECT_PAIRS((m.v(24, 0), bits(-2.0f)), (m.v(25, 0), 0x0000be00u), (m.v(26, 0), 0x00004400u));
   EXPECT_EQ(m.v(27, 0), bits(0.5f));   // 1 * -0.5 + 1
   EXPECT_EQ(m.v(28, 0), 0xc2000000u);  // -2 * 0.5 - 2 = -3
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What gfx1100 has that gfx90a has not, or does otherwise: waves of 32 lanes, pairs of vector instructions, halves of
 // registers and other names. RDNA3 ISA; opcodes_gfx1100.sh runs the other tables.
-#include <algorithm>
-
-#include "amdgpu/isa/clock.hpp"
 #include "amdgpu/opcodes_gfx1100.hpp"
+#include "amdgpu/isa/clock.hpp"
 
 namespace {
 
@@ -101,17 +99,8 @@ TEST_F(gfx1100, of_one_dword) {
     m.load(text);
     for (u32 exec : masks)
       for (unsigned round = 0; round < 4; ++round) {
-        m.exec(exec);
-        for (unsigned l = 0; l < narrow; ++l) {
-          m.v(0, l) = edge(l + round), m.v(2, l) = edge(second(l, round)), m.v(4, l) = edge(third(l, round));
-          m.v(8, l) = machine::poison;
-        }
-        ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-        for (unsigned l = 0; l < narrow; ++l) {
-          const u32 a = edge(l + round), b = edge(second(l, round)), c = edge(third(l, round));
-          ASSERT_EQ(m.v(8, l), exec >> l & 1 ? o.f(a, b, c) : machine::poison)
-              << o.text << " lane " << l << " of " << hex(a) << ' ' << hex(b) << ' ' << hex(c);
-        }
+        expect_lanes(m, text, exec, round, edge, o.f);
+        if (HasFatalFailure()) return;
       }
   }
 }

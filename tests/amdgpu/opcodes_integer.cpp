@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Integer vector instructions, one by one, against the host's arithmetic.
-#include <algorithm>
-
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -185,28 +183,7 @@ const one ones[] = {
      [](u32 a, u32 b, u32) { return std::min(a, 0xffffu) | std::min(b, 0xffffu) << 16; }},
 };
 
-TEST(integer, of_one_dword) {
-  for (const one& o : ones) {
-    machine m;
-    if (absent(o.text)) continue;
-    m.load(o.text);
-    for (u64 exec : exec_patterns)
-      for (unsigned round = 0; round < 4; ++round) {
-        m.exec(exec);
-        m.s(4) = 77;
-        for (unsigned l = 0; l < lanes; ++l) {
-          m.v(0, l) = edge(l + round), m.v(2, l) = edge(second(l, round)), m.v(4, l) = edge(third(l, round));
-          m.v(8, l) = machine::poison;
-        }
-        ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-        for (unsigned l = 0; l < lanes; ++l) {
-          const u32 a = edge(l + round), b = edge(second(l, round)), c = edge(third(l, round));
-          ASSERT_EQ(m.v(8, l), exec >> l & 1 ? o.f(a, b, c) : machine::poison)
-              << o.text << " lane " << l << " of " << hex(a) << ' ' << hex(b) << ' ' << hex(c);
-        }
-      }
-  }
-}
+TEST(integer, of_one_dword) { expect_rows(ones, edge, 4); }
 
 struct pair {
   const char* text;  // v[8:9] = f(v[0:1], v[2:3], v[4:5])
@@ -238,28 +215,7 @@ const pair pairs[] = {
      [](u64 a, u64 b, u64 c) { return a < b ? (c & 0xffffffff) | a >> 32 << 32 : 7 | c >> 32 << 32; }},
 };
 
-TEST(integer, of_two_dwords) {
-  for (const pair& p : pairs) {
-    machine m;
-    if (absent(p.text)) continue;
-    m.load(p.text);
-    for (u64 exec : exec_patterns)
-      for (unsigned round = 0; round < 4; ++round) {
-        m.exec(exec);
-        for (unsigned l = 0; l < lanes; ++l) {
-          m.set_v64(0, l, edge64(l + round)), m.set_v64(2, l, edge64(second(l, round)));
-          m.set_v64(4, l, edge64(third(l, round)));
-          m.set_v64(8, l, machine::poison);
-        }
-        ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-        for (unsigned l = 0; l < lanes; ++l) {
-          const u64 a = edge64(l + round), b = edge64(second(l, round)), c = edge64(third(l, round));
-          ASSERT_EQ(m.v64(8, l), exec >> l & 1 ? p.f(a, b, c) : machine::poison)
-              << p.text << " lane " << l << " of " << hex(a) << ' ' << hex(b) << ' ' << hex(c);
-        }
-      }
-  }
-}
+TEST(integer, of_two_dwords) { expect_rows(pairs, edge64, 4); }
 
 // Carries of lanes that are off are 0, and the mask goes to any pair.
 TEST(integer, carries_and_comparisons_are_masks) {
@@ -278,21 +234,7 @@ TEST(integer, carries_and_comparisons_are_masks) {
       {"v_cmp_f_u32 s[10:11], v0, v2", [](u32, u32) { return false; }},
       {"v_cmp_lt_u32 vcc, 5, v2\n s_mov_b64 s[10:11], vcc", [](u32, u32 b) { return 5 < b; }},
       {"v_cmp_ge_i32 s[10:11], v0, -1", [](u32 a, u32) { return s(a) >= -1; }}};
-  for (const auto& k : masks) {
-    machine m;
-    if (absent(k.text)) continue;
-    m.load(k.text);
-    for (u64 exec : exec_patterns) {
-      m.exec(exec);
-      u64 expected = 0;
-      for (unsigned l = 0; l < lanes; ++l) {
-        m.v(0, l) = edge(l), m.v(2, l) = edge(second(l, 1));
-        expected |= u64{(exec >> l & 1) && k.f(edge(l), edge(second(l, 1)))} << l;
-      }
-      ASSERT_FALSE(m.go()) << m.shared.failed.sentence();
-      ASSERT_EQ(m.w.get64(10), expected) << k.text;
-    }
-  }
+  expect_masks(masks, edge, 1);
 }
 
 TEST(integer, compare_into_exec) {

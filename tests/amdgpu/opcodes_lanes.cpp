@@ -70,9 +70,7 @@ TEST(lanes_move, read_and_write_lane) {
   ASSERT_FALSE(
       m.run("v_readfirstlane_b32 s4, v0\n v_readlane_b32 s5, v0, 3\n v_readlane_b32 s6, v0, s2\n"
             "v_writelane_b32 v1, s6, 9\n v_writelane_b32 v1, 5, s2"));
-  EXPECT_EQ(m.s(4), 152u);
-  EXPECT_EQ(m.s(5), 103u);
-  EXPECT_EQ(m.s(6), 107u);
+  EXPECT_PAIRS((m.s(4), 152u), (m.s(5), 103u), (m.s(6), 107u));
   for (unsigned l = 0; l < lanes; ++l) EXPECT_EQ(m.v(1, l), l == 9 ? 107u : l == 7 ? 5u : machine::poison);
   m.exec(0);
   ASSERT_FALSE(m.run("v_readfirstlane_b32 s4, v0"));
@@ -109,9 +107,7 @@ TEST(lanes_move, accumulation_registers) {
   ASSERT_FALSE(m.run(
       "v_accvgpr_write_b32 a7, v0\n v_accvgpr_read_b32 v8, a7\n v_accvgpr_write_b32 a8, 3\n v_accvgpr_mov_b32 a9, a8"));
   for (unsigned l = 0; l < lanes; ++l) {
-    EXPECT_EQ(m.v(8, l), l);
-    EXPECT_EQ(m.v(amdgpu::reg::agpr0 + 7, l), l);
-    EXPECT_EQ(m.v(amdgpu::reg::agpr0 + 9, l), 3u);
+    EXPECT_PAIRS((m.v(8, l), l), (m.v(amdgpu::reg::agpr0 + 7, l), l), (m.v(amdgpu::reg::agpr0 + 9, l), 3u));
   }
 }
 
@@ -124,10 +120,7 @@ TEST(lanes_move, indexed_registers) {
       m.run("s_set_gpr_idx_on s2, gpr_idx(SRC0)\n v_mov_b32 v20, v1\n s_set_gpr_idx_off\n v_mov_b32 v21, v1\n"
             "s_set_gpr_idx_on s2, gpr_idx(DST)\n v_mov_b32 v22, v2\n s_set_gpr_idx_off"));
   for (unsigned l = 0; l < lanes; ++l) {
-    EXPECT_EQ(m.v(20, l), 400 + l);
-    EXPECT_EQ(m.v(21, l), 100 + l);
-    EXPECT_EQ(m.v(25, l), 200 + l);
-    EXPECT_EQ(m.v(22, l), machine::poison);
+    EXPECT_PAIRS((m.v(20, l), 400 + l), (m.v(21, l), 100 + l), (m.v(25, l), 200 + l), (m.v(22, l), machine::poison));
   }
 }
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // LDS, GLOBAL, FLAT, private memory and buffers, atomics among them; and what refuses an access.
-#include <atomic>
-#include <thread>
-
 #include "amdgpu/opcodes.hpp"
 
 namespace {
@@ -265,14 +262,9 @@ TEST_F(memory, lds_two_at_once) {
       "lgkmcnt(0)"))
       << m.shared.failed.sentence();
   for (unsigned l = 0; l < lanes; ++l) {
-    EXPECT_EQ(m.v(8, l), l + 1);
-    EXPECT_EQ(m.v(9, l), l + 1000);
-    EXPECT_EQ(m.v(10, l), l + 1000);
-    EXPECT_EQ(m.v(11, l), l + 1);
+    EXPECT_PAIRS((m.v(8, l), l + 1), (m.v(9, l), l + 1000), (m.v(10, l), l + 1000), (m.v(11, l), l + 1));
     const u64 q = (l + 1) | u64{l + 1000} << 32;
-    EXPECT_EQ(m.v64(12, l), q);
-    EXPECT_EQ(m.v64(16, l), q);
-    EXPECT_EQ(m.v64(18, l), q);
+    EXPECT_PAIRS((m.v64(12, l), q), (m.v64(16, l), q), (m.v64(18, l), q));
   }
 }
 
@@ -285,17 +277,12 @@ TEST_F(memory, lds_atomics) {
             "v[4:5] offset:128\n"
             "ds_or_b32 v0, v1 offset:12\n ds_wrxchg_rtn_b32 v10, v0, v1 offset:16\n s_waitcnt lgkmcnt(0)"));
   const auto* const lds = reinterpret_cast<const u32*>(m.shared.lds.data());
-  EXPECT_EQ(lds[0], 64u * 63 / 2);
-  EXPECT_EQ(lds[2], 63u);
-  EXPECT_EQ(lds[3], 63u);
-  EXPECT_EQ(lds[4], 63u);
+  EXPECT_PAIRS((lds[0], 64u * 63 / 2), (lds[2], 63u), (lds[3], 63u), (lds[4], 63u));
   EXPECT_EQ(lds[16], 1u);  // the first even lane, and no later one
   EXPECT_EQ(lds[17], 2u);
   u32 sum = 0;
   for (unsigned l = 0; l < lanes; ++l) {
-    EXPECT_EQ(m.v(8, l), sum);
-    EXPECT_EQ(m.v(9, l), l < 2 ? 0 : 1 + l % 2);
-    EXPECT_EQ(m.v(10, l), l ? l - 1 : 0);
+    EXPECT_PAIRS((m.v(8, l), sum), (m.v(9, l), l < 2 ? 0 : 1 + l % 2), (m.v(10, l), l ? l - 1 : 0));
     sum += l;
   }
 }
@@ -304,9 +291,7 @@ TEST_F(memory, lds_out_of_bounds_is_a_fault) {
   m.shared.lds.assign(256, 0);
   for (unsigned l = 0; l < lanes; ++l) m.v(0, l) = 4 * l + (l == 40 ? 100 : 0);
   const fault& f = m.run("ds_write_b32 v0, v1");
-  EXPECT_EQ(f.what, fault::kind::lds);
-  EXPECT_EQ(f.lane, 40);
-  EXPECT_EQ(f.address, 260u);
+  EXPECT_PAIRS((f.what, fault::kind::lds), (f.lane, 40), (f.address, 260u));
   EXPECT_NE(f.sentence().find("outside of the workgroup's LDS"), std::string::npos) << f.sentence();
 }
 
@@ -401,10 +386,8 @@ TEST_F(memory, addresses_of_the_gpus_own) {
       << m.shared.failed.sentence();
   EXPECT_EQ(m.s(4), 77u);
   for (unsigned l = 0; l < lanes; ++l) {
-    EXPECT_EQ(m.v(4, l), 100 + l);
-    EXPECT_EQ(m.v(5, l), 101 + l);
-    EXPECT_EQ(l % 2 ? first[l] : now(4 * l), 101 + l);
-    EXPECT_EQ(l % 2 ? now(4 * l) : first[l], l % 2 ? word(4 * l) : 5u);
+    EXPECT_PAIRS((m.v(4, l), 100 + l), (m.v(5, l), 101 + l), (l % 2 ? first[l] : now(4 * l), 101 + l),
+                 (l % 2 ? now(4 * l) : first[l], l % 2 ? word(4 * l) : 5u));
   }
   // Neighbours for the GPU need not be neighbours in the process.
   m.exec(1);
@@ -419,9 +402,7 @@ TEST_F(memory, accesses_are_refused_before_they_are_made) {
   m.set_v64(0, 17, at(65534));
   {
     const fault& f = m.run("global_load_dword v4, v[0:1], off");
-    EXPECT_EQ(f.what, fault::kind::memory);
-    EXPECT_EQ(f.lane, 17);
-    EXPECT_EQ(f.address, at(65536));
+    EXPECT_PAIRS((f.what, fault::kind::memory), (f.lane, 17), (f.address, at(65536)));
     EXPECT_FALSE(f.write);
   }
   m.set_v64(0, 17, at(41));

@@ -21,52 +21,31 @@ struct one {
 
 u32 lo(u64 x) { return static_cast<u32>(x); }
 i32 si(u64 x) { return static_cast<i32>(x); }
+result of(u64 value, int scc = -1) { return {value, scc}; }
 result nz(u64 x) { return {x, x != 0}; }
 result nz32(u32 x) { return {x, x != 0}; }
 
 const one ones[] = {
-    {"s_add_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{lo(a + b), u64{lo(a)} + lo(b) > 0xffffffff};
-     }},
-    {"s_sub_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{lo(a - b), lo(a) < lo(b)};
-     }},
+    {"s_add_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(a + b), u64{lo(a)} + lo(b) > 0xffffffff); }},
+    {"s_sub_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(a - b), lo(a) < lo(b)); }},
     {"s_addc_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool c) {
-       return result{lo(a + b + c), u64{lo(a)} + lo(b) + c > 0xffffffff};
-     }},
+     [](u64 a, u64 b, bool c) { return of(lo(a + b + c), u64{lo(a)} + lo(b) + c > 0xffffffff); }},
     {"s_subb_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool c) {
-       return result{lo(a - b - c), u64{lo(a)} < u64{lo(b)} + c};
-     }},
+     [](u64 a, u64 b, bool c) { return of(lo(a - b - c), u64{lo(a)} < u64{lo(b)} + c); }},
     {"s_add_i32 s8, s0, s2", false,
      [](u64 a, u64 b, bool) {
        const i64 d = i64{si(a)} + si(b);
-       return result{lo(static_cast<u64>(d)), d != static_cast<i32>(d)};
+       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
      }},
     {"s_sub_i32 s8, s0, s2", false,
      [](u64 a, u64 b, bool) {
        const i64 d = i64{si(a)} - si(b);
-       return result{lo(static_cast<u64>(d)), d != static_cast<i32>(d)};
+       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
      }},
-    {"s_min_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{lo(si(a) < si(b) ? a : b), si(a) < si(b)};
-     }},
-    {"s_max_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{std::max(lo(a), lo(b)), lo(a) > lo(b)};
-     }},
-    {"s_cselect_b32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool c) {
-       return result{lo(c ? a : b), -1};
-     }},
-    {"s_cselect_b64 s[8:9], s[0:1], s[2:3]", true,
-     [](u64 a, u64 b, bool c) {
-       return result{c ? a : b, -1};
-     }},
+    {"s_min_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(si(a) < si(b) ? a : b), si(a) < si(b)); }},
+    {"s_max_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(std::max(lo(a), lo(b)), lo(a) > lo(b)); }},
+    {"s_cselect_b32 s8, s0, s2", false, [](u64 a, u64 b, bool c) { return of(lo(c ? a : b)); }},
+    {"s_cselect_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool c) { return of(c ? a : b); }},
     {"s_and_b32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(lo(a & b)); }},
     {"s_andn2_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool) { return nz(a & ~b); }},
     {"s_orn2_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool) { return nz(a | ~b); }},
@@ -78,22 +57,11 @@ const one ones[] = {
     {"s_ashr_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(static_cast<u32>(i64{si(a)} >> b % 32)); }},
     {"s_ashr_i64 s[8:9], s[0:1], s2", true,
      [](u64 a, u64 b, bool) { return nz(static_cast<u64>(static_cast<i64>(a) >> b % 64)); }},
-    {"s_mul_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{lo(u64{lo(a)} * lo(b)), -1};
-     }},
-    {"s_mul_hi_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{u64{lo(a)} * lo(b) >> 32, -1};
-     }},
+    {"s_mul_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(u64{lo(a)} * lo(b))); }},
+    {"s_mul_hi_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(u64{lo(a)} * lo(b) >> 32); }},
     {"s_mul_hi_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{lo(static_cast<u64>(i64{si(a)} * si(b)) >> 32), -1};
-     }},
-    {"s_bfm_b64 s[8:9], s0, s2", true,
-     [](u64 a, u64 b, bool) {
-       return result{((u64{1} << a % 64) - 1) << b % 64, -1};
-     }},
+     [](u64 a, u64 b, bool) { return of(lo(static_cast<u64>(i64{si(a)} * si(b)) >> 32)); }},
+    {"s_bfm_b64 s[8:9], s0, s2", true, [](u64 a, u64 b, bool) { return of(((u64{1} << a % 64) - 1) << b % 64); }},
     {"s_bfe_u32 s8, s0, 0x80004", false, [](u64 a, u64, bool) { return nz32(lo(a) >> 4 & 255); }},
     {"s_bfe_i32 s8, s0, 0x80004", false,
      [](u64 a, u64, bool) { return nz32(static_cast<u32>(static_cast<signed char>(a >> 4))); }},
@@ -103,108 +71,60 @@ const one ones[] = {
     {"s_lshl2_add_u32 s8, s0, s2", false,
      [](u64 a, u64 b, bool) {
        const u64 d = (u64{lo(a)} << 2) + lo(b);
-       return result{lo(d), d > 0xffffffff};
+       return of(lo(d), d > 0xffffffff);
      }},
     {"s_absdiff_i32 s8, s0, s2", false,
      [](u64 a, u64 b, bool) {
        const u32 d = lo(a - b);
        return nz32(d >> 31 ? 0 - d : d);
      }},
-    {"s_pack_lh_b32_b16 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{(a & 0xffff) | (b & 0xffff0000), -1};
-     }},
-    {"s_mov_b64 s[8:9], -3", true,
-     [](u64, u64, bool) {
-       return result{~u64{2}, -1};
-     }},
-    {"s_mov_b32 s8, 0x12345678", false,
-     [](u64, u64, bool) {
-       return result{0x12345678, -1};
-     }},
-    {"s_mov_b64 s[8:9], 1.0", true,
-     [](u64, u64, bool) {
-       return result{0x3ff0000000000000, -1};
-     }},
+    {"s_pack_lh_b32_b16 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of((a & 0xffff) | (b & 0xffff0000)); }},
+    {"s_mov_b64 s[8:9], -3", true, [](u64, u64, bool) { return of(~u64{2}); }},
+    {"s_mov_b32 s8, 0x12345678", false, [](u64, u64, bool) { return of(0x12345678); }},
+    {"s_mov_b64 s[8:9], 1.0", true, [](u64, u64, bool) { return of(0x3ff0000000000000); }},
     {"s_not_b64 s[8:9], s[0:1]", true, [](u64 a, u64, bool) { return nz(~a); }},
     {"s_brev_b32 s8, s0", false,
      [](u64 a, u64, bool) {
        u32 r = 0;
        for (int i = 0; i < 32; ++i) r = r << 1 | (lo(a) >> i & 1);
-       return result{r, -1};
+       return of(r);
      }},
     {"s_bcnt1_i32_b64 s8, s[0:1]", false,
      [](u64 a, u64, bool) { return nz32(static_cast<u32>(__builtin_popcountll(a))); }},
     {"s_bcnt0_i32_b32 s8, s0", false,
      [](u64 a, u64, bool) { return nz32(32 - static_cast<u32>(__builtin_popcount(lo(a)))); }},
     {"s_ff1_i32_b64 s8, s[0:1]", false,
-     [](u64 a, u64, bool) {
-       return result{a ? static_cast<u32>(__builtin_ctzll(a)) : ~0u, -1};
-     }},
+     [](u64 a, u64, bool) { return of(a ? static_cast<u32>(__builtin_ctzll(a)) : ~0u); }},
     {"s_ff0_i32_b32 s8, s0", false,
-     [](u64 a, u64, bool) {
-       return result{~lo(a) ? static_cast<u32>(__builtin_ctz(~lo(a))) : ~0u, -1};
-     }},
+     [](u64 a, u64, bool) { return of(~lo(a) ? static_cast<u32>(__builtin_ctz(~lo(a))) : ~0u); }},
     {"s_flbit_i32_b64 s8, s[0:1]", false,
-     [](u64 a, u64, bool) {
-       return result{a ? static_cast<u32>(__builtin_clzll(a)) : ~0u, -1};
-     }},
+     [](u64 a, u64, bool) { return of(a ? static_cast<u32>(__builtin_clzll(a)) : ~0u); }},
     {"s_flbit_i32 s8, s0", false,
      [](u64 a, u64, bool) {
-       return result{lo(a) == 0 || ~lo(a) == 0 ? ~0u : static_cast<u32>(__builtin_clrsb(si(a)) + 1), -1};
+       return of(lo(a) == 0 || ~lo(a) == 0 ? ~0u : static_cast<u32>(__builtin_clrsb(si(a)) + 1));
      }},
-    {"s_sext_i32_i8 s8, s0", false,
-     [](u64 a, u64, bool) {
-       return result{static_cast<u32>(static_cast<signed char>(a)), -1};
-     }},
+    {"s_sext_i32_i8 s8, s0", false, [](u64 a, u64, bool) { return of(static_cast<u32>(static_cast<signed char>(a))); }},
     {"s_abs_i32 s8, s0", false,
      [](u64 a, u64, bool) {
        const u32 d = lo(a) >> 31 ? 0 - lo(a) : lo(a);
        return nz32(d);
      }},
-    {"s_mov_b32 s8, 0\n s_bitset1_b32 s8, s2", false,
-     [](u64, u64 b, bool) {
-       return result{1u << b % 32, -1};
-     }},
-    {"s_movk_i32 s8, -2", false,
-     [](u64, u64, bool) {
-       return result{0xfffffffe, -1};
-     }},
+    {"s_mov_b32 s8, 0\n s_bitset1_b32 s8, s2", false, [](u64, u64 b, bool) { return of(1u << b % 32); }},
+    {"s_movk_i32 s8, -2", false, [](u64, u64, bool) { return of(0xfffffffe); }},
     {"s_mov_b32 s8, s0\n s_addk_i32 s8, -100", false,
      [](u64 a, u64, bool) {
        const i64 d = i64{si(a)} - 100;
-       return result{lo(static_cast<u64>(d)), d != static_cast<i32>(d)};
+       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
      }},
-    {"s_mov_b32 s8, s0\n s_mulk_i32 s8, -3", false,
-     [](u64 a, u64, bool) {
-       return result{lo(a * static_cast<u64>(-3)), -1};
-     }},
-    {"s_mov_b32 s8, 1\n s_cmovk_i32 s8, 5", false,
-     [](u64, u64, bool c) {
-       return result{c ? 5u : 1u, -1};
-     }},
-    {"s_mov_b32 s8, 0\n s_cmp_lt_i32 s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{0, si(a) < si(b)};
-     }},
-    {"s_mov_b32 s8, 0\n s_cmp_ge_u32 s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       return result{0, lo(a) >= lo(b)};
-     }},
-    {"s_mov_b32 s8, 0\n s_cmp_eq_u64 s[0:1], s[2:3]", false,
-     [](u64 a, u64 b, bool) {
-       return result{0, a == b};
-     }},
-    {"s_mov_b32 s8, 0\n s_cmpk_gt_i32 s0, 0x8000", false,
-     [](u64 a, u64, bool) {
-       return result{0, si(a) > -32768};
-     }},
-    {"s_mov_b32 s8, 0\n s_cmpk_lt_u32 s0, 0x8000", false,
-     [](u64 a, u64, bool) {
-       return result{0, lo(a) < 0x8000};
-     }},
+    {"s_mov_b32 s8, s0\n s_mulk_i32 s8, -3", false, [](u64 a, u64, bool) { return of(lo(a * static_cast<u64>(-3))); }},
+    {"s_mov_b32 s8, 1\n s_cmovk_i32 s8, 5", false, [](u64, u64, bool c) { return of(c ? 5u : 1u); }},
+    {"s_mov_b32 s8, 0\n s_cmp_lt_i32 s0, s2", false, [](u64 a, u64 b, bool) { return of(0, si(a) < si(b)); }},
+    {"s_mov_b32 s8, 0\n s_cmp_ge_u32 s0, s2", false, [](u64 a, u64 b, bool) { return of(0, lo(a) >= lo(b)); }},
+    {"s_mov_b32 s8, 0\n s_cmp_eq_u64 s[0:1], s[2:3]", false, [](u64 a, u64 b, bool) { return of(0, a == b); }},
+    {"s_mov_b32 s8, 0\n s_cmpk_gt_i32 s0, 0x8000", false, [](u64 a, u64, bool) { return of(0, si(a) > -32768); }},
+    {"s_mov_b32 s8, 0\n s_cmpk_lt_u32 s0, 0x8000", false, [](u64 a, u64, bool) { return of(0, lo(a) < 0x8000); }},
     {"s_mov_b32 s8, 0\n s_bitcmp1_b32 s0, s2", false,
-     [](u64 a, u64 b, bool) { return result{0, static_cast<int>(lo(a) >> b % 32 & 1)}; }},
+     [](u64 a, u64 b, bool) { return of(0, static_cast<int>(lo(a) >> b % 32 & 1)); }},
 };
 
 TEST(scalar, arithmetic) {
@@ -255,10 +175,7 @@ TEST(scalar, branches_calls_and_loops) {
       "leaf:\n s_add_u32 s2, s1, 1\n s_setpc_b64 s[10:11]\nleaf2:\n s_add_u32 s3, s2, 1\n s_setpc_b64 s[12:13]\nout:\n"
       "s_mov_b64 vcc, 0\n s_cbranch_vccnz skip\n s_mov_b32 s14, 1\nskip:\n s_mov_b64 exec, 0\n s_cbranch_execz end\n "
       "s_mov_b32 s14, 2\nend:"));
-  EXPECT_EQ(m.s(1), 55u);
-  EXPECT_EQ(m.s(2), 56u);
-  EXPECT_EQ(m.s(3), 57u);
-  EXPECT_EQ(m.s(14), 1u);
+  EXPECT_PAIRS((m.s(1), 55u), (m.s(2), 56u), (m.s(3), 57u), (m.s(14), 1u));
 }
 
 // Code that is unloaded, and other code at its address.
@@ -285,9 +202,7 @@ TEST(scalar, loads_and_the_clock) {
       "s_load_dwordx8 s[16:23], s[2:3], s4\n s_load_dwordx16 s[24:39], s[2:3], 0x10\n s_memrealtime s[40:41]\n "
       "s_waitcnt lgkmcnt(0)"))
       << m.shared.failed.sentence();
-  EXPECT_EQ(m.s(8), data[4]);
-  EXPECT_EQ(m.s(10), data[6]);
-  EXPECT_EQ(m.s(11), data[7]);
+  EXPECT_PAIRS((m.s(8), data[4]), (m.s(10), data[6]), (m.s(11), data[7]));
   for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(m.s(12 + i), data[i]);
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(m.s(16 + i), data[7 + i]);
   for (unsigned i = 0; i < 16; ++i) EXPECT_EQ(m.s(24 + i), data[8 + i]);
@@ -300,10 +215,8 @@ TEST(scalar, apertures_and_hardware_registers) {
   ASSERT_FALSE(m.run(
       "s_mov_b64 s[0:1], src_shared_base\n s_mov_b64 s[2:3], src_private_base\n"
       "s_getreg_b32 s4, hwreg(HW_REG_SH_MEM_BASES, 0, 16)\n s_getreg_b32 s5, hwreg(HW_REG_SH_MEM_BASES, 16, 16)"));
-  EXPECT_EQ(m.w.get64(0), u64{1} << 48);
-  EXPECT_EQ(m.w.get64(2), u64{2} << 48);
-  EXPECT_EQ(m.s(4) << 16, 0x20000u);
-  EXPECT_EQ(m.s(5) << 16, 0x10000u);
+  EXPECT_PAIRS((m.w.get64(0), u64{1} << 48), (m.w.get64(2), u64{2} << 48), (m.s(4) << 16, 0x20000u),
+               (m.s(5) << 16, 0x10000u));
 }
 
 TEST(scalar, moves_by_m0) {
@@ -325,9 +238,7 @@ TEST(scalar, faults_are_named) {
     machine m;
     m.w.set64(2, 0x1000);
     const fault& f = m.run("s_load_dword s8, s[2:3], 0x20");
-    EXPECT_EQ(f.what, fault::kind::memory);
-    EXPECT_EQ(f.address, 0x1020u);
-    EXPECT_EQ(f.lane, -1);
+    EXPECT_PAIRS((f.what, fault::kind::memory), (f.address, 0x1020u), (f.lane, -1));
     EXPECT_NE(f.sentence().find("s_load_dword s8, s[2:3], 0x20"), std::string::npos) << f.sentence();
   }
   {

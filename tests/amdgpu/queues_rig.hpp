@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Queues whose workgroups a test plays, and the memory that both see.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <array>
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <memory>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "amdgpu/queues/scheduler.hpp"
 
 namespace amdgpu::test {

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Queues without an interpreter: packets as the HSA specification has them, and workgroups that a test plays.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <fstream>
-#include <mutex>
-#include <set>
-#include <string>
-
 #include "amdgpu/queues_rig.hpp"
 
 namespace amdgpu {
@@ -42,10 +32,8 @@ TEST_F(amdgpu_queues, run_every_workgroup_of_a_kernel_once) {
   for (unsigned x = 0; x < 5; ++x)
     for (unsigned y = 0; y < 3; ++y)
       for (unsigned z = 0; z < 2; ++z) wanted.insert(x + 10 * y + 100 * z);
-  EXPECT_EQ(seen, wanted);
-  EXPECT_EQ(how.kernarg, 0x1234u);
-  EXPECT_EQ(how.lds_aperture, std::uint64_t{1} << 48);
-  EXPECT_EQ(how.dispatch_packet, address(m->rings[0]));
+  EXPECT_PAIRS((seen, wanted), (how.kernarg, 0x1234u), (how.lds_aperture, std::uint64_t{1} << 48),
+               (how.dispatch_packet, address(m->rings[0])));
   EXPECT_TRUE(wait([&] { return __atomic_load_n(&m->queues[0].read_index, __ATOMIC_ACQUIRE) == 1; }));
   EXPECT_EQ(m->rings[0][0], aql::invalid);
   EXPECT_GE(m->signals[0].end, m->signals[0].start);
@@ -111,9 +99,7 @@ TEST_F(amdgpu_queues, wake_the_host_by_mailbox_and_event) {
   d.event_id = e.event_id;
   uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
   ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_EQ(w.result, uapi::wait_complete);
-  EXPECT_EQ(m->mailbox[2], e.event_id);
-  EXPECT_EQ(value(m->signals[0]), 0);
+  EXPECT_PAIRS((w.result, uapi::wait_complete), (m->mailbox[2], e.event_id), (value(m->signals[0]), 0));
 }
 
 TEST_F(amdgpu_queues, let_no_kernel_that_spins_keep_another_from_running) {
@@ -253,9 +239,7 @@ TEST_F(amdgpu_queues, ask_for_scratch_and_go_on_with_it) {
   m->queues[0].scratch_lane_bytes = 112;
   __atomic_store_n(&m->signals[15].value, 0, __ATOMIC_RELEASE);
   ASSERT_TRUE(is_done(m->signals[0]));
-  EXPECT_EQ(seen.scratch_base, 0x12345670000u);
-  EXPECT_EQ(seen.scratch_wave_bytes, 7u * 1024);
-  EXPECT_EQ(seen.scratch_slot % 2, 0u);
+  EXPECT_PAIRS((seen.scratch_base, 0x12345670000u), (seen.scratch_wave_bytes, 7u * 1024), (seen.scratch_slot % 2, 0u));
   EXPECT_LE(seen.scratch_slot, 6u);
 }
 
@@ -304,10 +288,8 @@ TEST_F(amdgpu_queues, stop_at_a_fault_and_tell_the_process) {
   d.event_id = e.event_id;
   uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
   ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_EQ(w.result, uapi::wait_complete);
-  EXPECT_EQ(d.memory.va, 0x7777000u);
-  EXPECT_EQ(d.memory.gpu_id, 0x5a00u);
-  EXPECT_EQ(value(m->signals[0]), 1);
+  EXPECT_PAIRS((w.result, uapi::wait_complete), (d.memory.va, 0x7777000u), (d.memory.gpu_id, 0x5a00u),
+               (value(m->signals[0]), 1));
   // The other queue goes on.
   submit(1, dispatch_of(kernel(1, [](auto&&...) { return group::state::finished; }), 1, &m->signals[1]));
   EXPECT_TRUE(is_done(m->signals[1]));
@@ -372,10 +354,8 @@ TEST_F(amdgpu_queues, copy_by_the_packets_of_an_sdma_ring) {
   d.event_id = e.event_id;
   uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
   ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_EQ(w.result, uapi::wait_complete);
-  EXPECT_EQ(value(m->signals[0]), 0);
-  EXPECT_EQ(m->mailbox[1], e.event_id);
-  EXPECT_EQ(std::memcmp(m->data[0], m->data[1], 4096), 0);
+  EXPECT_PAIRS((w.result, uapi::wait_complete), (value(m->signals[0]), 0), (m->mailbox[1], e.event_id),
+               (std::memcmp(m->data[0], m->data[1], 4096), 0));
   EXPECT_TRUE(wait([&] { return __atomic_load_n(&rptr, __ATOMIC_ACQUIRE) == sizeof packets; }));
   EXPECT_EQ(gpus->remove(ids[3]), 0);
 }

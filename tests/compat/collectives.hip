@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Collectives of a team of all PEs and of teams of even and odd ones: every kind, by wave and workgroup, under the
 // names of now and those of before 3.0, small and large, with guards.
-#include <string>
-
 #include "rig.hpp"
 
 namespace {

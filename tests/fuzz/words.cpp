@@ -2,18 +2,9 @@
 // Words that come from outside (environment, names of drives, faults, texts of the kernel) are taken or refused by
 // one sentence: 20 000 of each kind, made of good ones that were spoilt. XIO_TEST_SEED repeats a
 // run.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/options.hpp"
 #include "config.h"

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A file system of 1.25 MiB that only one process sees, for tests that need it full.
 #pragma once
-#include <errno.h>
-#include <gtest/gtest.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "../gtest.hpp"
 
-#include <functional>
-#include <string>
-#include <vector>
+#include <sched.h>
+#include <sys/mount.h>
 
 namespace xio::test::full_disk {
 

@@ -3,17 +3,9 @@
 #include "progress/machine.hpp"
 
 #include <dirent.h>
-#include <gtest/gtest.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <fstream>
-#include <stdexcept>
-#include <string>
-#include <thread>
+#include "../gtest.hpp"
 
 using namespace xio::progress;
 using namespace std::chrono_literals;

@@ -13,9 +13,7 @@ TEST_F(nic_bnxt, write_moves_the_bytes_and_no_others) {
   EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
-  EXPECT_EQ(remote_[99], 0x11);
-  EXPECT_EQ(remote_[433], 0x11);
+  EXPECT_PAIRS((std::memcmp(remote_ + 100, local_, 333), 0), (remote_[99], 0x11), (remote_[433], 0x11));
 }
 
 TEST_F(nic_bnxt, only_asked_for_completions_are_written) {

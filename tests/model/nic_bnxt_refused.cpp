@@ -142,10 +142,8 @@ TEST_F(nic_bnxt, what_was_before_the_failure_is_complete) {
   expect_cqe(k_request, k_remote_access, 3);
   expect_cqe(k_request, k_flushed, 4);  // asked for or not
   EXPECT_FALSE(has_cqe());
-  EXPECT_EQ(std::memcmp(remote_, local_, 8), 0);
-  EXPECT_EQ(std::memcmp(remote_ + 8, local_, 8), 0);
-  EXPECT_EQ(remote_[16], 0x11);
-  EXPECT_EQ(remote_[24], 0x11);
+  EXPECT_PAIRS((std::memcmp(remote_, local_, 8), 0), (std::memcmp(remote_ + 8, local_, 8), 0), (remote_[16], 0x11),
+               (remote_[24], 0x11));
 }
 
 // An entry of the lap before, with the MSN entry of the lap before.

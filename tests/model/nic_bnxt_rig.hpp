@@ -141,10 +141,7 @@ class nic_bnxt : public testing::Test, protected nic_by_hand {
   void expect_cqe(unsigned type, unsigned status, std::uint64_t consumer) {
     ASSERT_TRUE(has_cqe()) << "CQE " << cq_next_;
     const unsigned char* c = cqes_ + (cq_next_++ % k_cq_depth) * 32;
-    EXPECT_EQ(get32(c), number_);
-    EXPECT_EQ(get32(c + 8), consumer % k_depth);
-    EXPECT_EQ(c[24] >> 1, type);
-    EXPECT_EQ(c[25], status);
+    EXPECT_PAIRS((get32(c), number_), (get32(c + 8), consumer % k_depth), (c[24] >> 1, type), (c[25], status));
     for (const int at : {4, 12, 16, 20, 28}) EXPECT_EQ(get32(c + at), 0u) << "offset " << at;
     EXPECT_EQ(c[26] | c[27], 0);
   }

@@ -2,14 +2,7 @@
 // What tests of the NIC's decoders share, which lay entries down byte by byte: numbers as bytes, the NIC and the memory
 // that entries name, and faults on purpose.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <ostream>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the lane makes of completions that a test writes, of a device that does what a test says, and of depths and
 // limits that a family cannot have. No NIC runs here.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstring>
-#include <thread>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"
@@ -90,10 +85,8 @@ TEST(nic_codec, a_neutral_failure_is_reported_at_the_count) {
   ring.cqe[8] = 6;
   ring.cqe[12] = 7;
   ring_reap<proxy_codec>(ring.r);
-  EXPECT_EQ(ring.state.completed, 4u);
-  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(ring.state.failed_ticket, 4u);
-  EXPECT_EQ(ring.state.vendor, 6u | 7u << 8);
+  EXPECT_PAIRS((ring.state.completed, 4u), (static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT),
+               (ring.state.failed_ticket, 4u), (ring.state.vendor, 6u | 7u << 8));
 }
 
 // A CQE of a flushed entry says nothing about where the failure was: nothing may count as complete.
@@ -220,9 +213,7 @@ TEST(nic_ring, who_waits_for_slots_is_not_the_ringer) {
   bool mine = true;
   EXPECT_EQ(ring_take_credits<scripted_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT);
   EXPECT_FALSE(mine);
-  EXPECT_EQ(scripted_codec::announced, 8u);
-  EXPECT_EQ(ring.state.pending, 0u);
-  EXPECT_EQ(ring.state.credits, 0);
+  EXPECT_PAIRS((scripted_codec::announced, 8u), (ring.state.pending, 0u), (ring.state.credits, 0));
   EXPECT_EQ(ring_take_credits<scripted_codec>(ring.r, 1, world, &mine), XIO_ERR_TIMEOUT) << "of a ring that has failed";
   EXPECT_EQ(ring.state.pending, 0u);
 }

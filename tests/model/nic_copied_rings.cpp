@@ -2,15 +2,7 @@
 // Queues in memory that the NIC's thread cannot touch, as a GPU's is: every family's decoder gets addresses at which
 // nothing can be loaded or stored, and an agent that copies between these and where the device posts. Host threads are
 // waves of one lane here, so this runs on the host platform only; nic_wave does it on GPUs.
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-
-#include <atomic>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "nic_rig.hpp"
 #include "progress/machine.hpp"

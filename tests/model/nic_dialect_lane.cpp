@@ -2,14 +2,9 @@
 // Posting to queues of the families that write their own entries: the codec on the ring, over the NIC model, which
 // checks every PSN, epoch, colour and index. Host threads are waves of one lane here, and kernels on the host platform
 // whole waves, so this runs there only. The codecs' reading of completions is tested in nic_FAMILY_codec.cpp.
-#include <gtest/gtest.h>
 #include <xio/hip.h>
 
-#include <atomic>
-#include <cstring>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "nic_dialects.hpp"
 
 namespace {
@@ -47,10 +42,8 @@ template <class Dialect>
 void expect_at_rest(lane_rig<Dialect>& rig, const shape& s, u64 tickets) {
   const ring_state& state = rig.state();
   EXPECT_EQ(state.failed, 0u) << "vendor " << state.vendor;
-  EXPECT_EQ(state.issued, s.ticket_start + tickets);
-  EXPECT_EQ(state.completed, state.issued);
-  EXPECT_EQ(state.published, state.issued);
-  EXPECT_EQ(state.credits, s.depth - Dialect::k_kept_free);
+  EXPECT_PAIRS((state.issued, s.ticket_start + tickets), (state.completed, state.issued),
+               (state.published, state.issued), (state.credits, s.depth - Dialect::k_kept_free));
 }
 
 void fill(unsigned char* p, std::size_t n, unsigned salt) {

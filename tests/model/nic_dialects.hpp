@@ -2,13 +2,7 @@
 // The families whose codecs post to the NIC model entry by entry, and one queue of each: what their tests have in
 // common, and in what they differ.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <memory>
-#include <ostream>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nic/families.hpp"
 #include "progress/machine.hpp"

@@ -134,16 +134,12 @@ TEST_P(nic_ionic, writes_and_reads) {
   copy(ops_.write, 100, 8, 16);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 16, 100), 0);
-  EXPECT_EQ(remote_[7], 0x11);
-  EXPECT_EQ(remote_[108], 0x11);
+  EXPECT_PAIRS((std::memcmp(remote_ + 8, local_ + 16, 100), 0), (remote_[7], 0x11), (remote_[108], 0x11));
   std::memset(remote_ + 512, 0x77, 64);
   copy(ops_.read, 64, 512, 1024);
   go();
   expect_done(1);
-  EXPECT_EQ(local_[1024], 0x77);
-  EXPECT_EQ(local_[1087], 0x77);
-  EXPECT_EQ(local_[1088], static_cast<u8>(1088 * 7 + 1));
+  EXPECT_PAIRS((local_[1024], 0x77), (local_[1087], 0x77), (local_[1088], static_cast<u8>(1088 * 7 + 1)));
 }
 
 TEST_P(nic_ionic, gathers_from_two_places) {

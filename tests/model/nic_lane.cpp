@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The RDMA lane through its ring and the NIC model: data, statuses, wraps. Host threads are waves of one lane here, so
 // this runs on the host platform only; nic_wave does it with kernels.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <atomic>
-#include <cstring>
-#include <thread>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"
@@ -255,9 +249,7 @@ TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
     EXPECT_EQ((load<scope::system, order::acquire>(word)), sum);
     EXPECT_EQ(*reinterpret_cast<u64*>(theirs() + 2048), 69999u);
     const auto state = rig->state(0, 1);
-    EXPECT_EQ(state.issued, state.completed);
-    EXPECT_EQ(state.published, state.completed);
-    EXPECT_EQ(state.credits, 4);
+    EXPECT_PAIRS((state.issued, state.completed), (state.published, state.completed), (state.credits, 4));
     EXPECT_GT(state.completed, start_at + 70000);
   }
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The neutral dialect, entry by entry: how it carries out right ones and refuses wrong ones. Entries are written
 // word by word as include/xio/wire/proxy.hpp's table says, not by its functions.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <memory>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/proxy_queue.hpp"
@@ -98,9 +94,7 @@ class proxy_rig {
     EXPECT_EQ(done_[1], 0u);
   }
   void expect_error(u64 at, u32 why, rule which) {
-    EXPECT_EQ(done_[0], at | k_failed);
-    EXPECT_EQ(low(done_[1]), why);
-    EXPECT_EQ(high(done_[1]), static_cast<u32>(which));
+    EXPECT_PAIRS((done_[0], at | k_failed), (low(done_[1]), why), (high(done_[1]), static_cast<u32>(which)));
   }
   u64 remote_word(std::size_t at) const {
     u64 v;
@@ -135,9 +129,7 @@ TEST_F(nic_proxy, writes_and_reads) {
   entry(k_read | k_asks, 64, 512, 1024);
   go();
   expect_done();
-  EXPECT_EQ(local_[1024], 0x77);
-  EXPECT_EQ(local_[1087], 0x77);
-  EXPECT_EQ(local_[1088], static_cast<unsigned char>(1088 * 7 + 1));
+  EXPECT_PAIRS((local_[1024], 0x77), (local_[1087], 0x77), (local_[1088], static_cast<unsigned char>(1088 * 7 + 1)));
 }
 
 TEST_F(nic_proxy, carries_every_inline_length) {

@@ -85,15 +85,11 @@ class nic_strict : public testing::Test, protected xio::test::nic_by_hand {
   unsigned cqe_counter() const { return cqe_[60] * 256u + cqe_[61]; }
   void expect_nothing() { EXPECT_EQ(cqe_opcode(), 15u); }
   void expect_done(std::uint64_t first) {
-    EXPECT_EQ(cqe_opcode(), 0u);
-    EXPECT_EQ(cqe_counter(), first & 0xffff);
-    EXPECT_EQ(get32(cqe_ + 56) & 0xffffff, number_);
+    EXPECT_PAIRS((cqe_opcode(), 0u), (cqe_counter(), first & 0xffff), (get32(cqe_ + 56) & 0xffffff, number_));
   }
   void expect_error(std::uint64_t first, unsigned syndrome, rule why) {
-    EXPECT_EQ(cqe_opcode(), 13u);
-    EXPECT_EQ(cqe_[55], syndrome);
-    EXPECT_EQ(cqe_[54], static_cast<unsigned>(why));
-    EXPECT_EQ(cqe_counter(), first & 0xffff);
+    EXPECT_PAIRS((cqe_opcode(), 13u), (cqe_[55], syndrome), (cqe_[54], static_cast<unsigned>(why)),
+                 (cqe_counter(), first & 0xffff));
   }
 
   std::uint64_t next_;
@@ -109,10 +105,8 @@ TEST_F(nic_strict, write_moves_the_bytes_and_no_others) {
   EXPECT_TRUE(remote_is(0x11)) << "an entry was taken that no doorbell announced";
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(remote_ + 100, local_, 333), 0);
-  EXPECT_EQ(remote_[99], 0x11);
-  EXPECT_EQ(remote_[433], 0x11);
-  EXPECT_EQ(cqe_[56], 0x08);
+  EXPECT_PAIRS((std::memcmp(remote_ + 100, local_, 333), 0), (remote_[99], 0x11), (remote_[433], 0x11),
+               (cqe_[56], 0x08));
 }
 
 TEST_F(nic_strict, only_asked_for_completions_are_written) {
@@ -162,10 +156,8 @@ TEST_F(nic_strict, read_gathers_into_several_spans) {
   data(e + 48, 50, 200);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(local_, remote_ + 10, 3), 0);
-  EXPECT_EQ(std::memcmp(local_ + 200, remote_ + 13, 50), 0);
-  EXPECT_EQ(local_[3], 3 * 7 + 1);
-  EXPECT_EQ(get32(cqe_ + 44), 53u);
+  EXPECT_PAIRS((std::memcmp(local_, remote_ + 10, 3), 0), (std::memcmp(local_ + 200, remote_ + 13, 50), 0),
+               (local_[3], 3 * 7 + 1), (get32(cqe_ + 44), 53u));
 }
 
 TEST_F(nic_strict, atomics) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ops over the TCP carrier: data, losses, and what is refused.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "nic_tcp_rig.hpp"
 
 namespace {
@@ -99,9 +95,7 @@ TEST_F(nic_tcp, atomics) {
   expect_ok(run({add(16, 1, 0), swap, add(16, 1, 16, 4)}));
   std::uint64_t v[3] = {};
   std::memcpy(v, mine_.data(), 20);
-  EXPECT_EQ(v[0], 41u);
-  EXPECT_EQ(v[1], 42u);
-  EXPECT_EQ(static_cast<std::uint32_t>(v[2]), 7u);
+  EXPECT_PAIRS((v[0], 41u), (v[1], 42u), (static_cast<std::uint32_t>(v[2]), 7u));
   std::memcpy(v, theirs_.data() + 16, 8);
   EXPECT_EQ(v[0], 8u);
 }
@@ -221,9 +215,7 @@ TEST_F(nic_tcp, wrong_local_key) {
   m::op o = write(0, 0, 8);
   o.spans[0].key ^= 1;
   expect(run({write(8, 0, 8), o, write(16, 0, 8)}), m::outcome::local_protection, m::rule::local_key);
-  EXPECT_EQ(theirs_[0], 0x11);
-  EXPECT_EQ(theirs_[8], mine_[0]);
-  EXPECT_EQ(theirs_[16], 0x11);
+  EXPECT_PAIRS((theirs_[0], 0x11), (theirs_[8], mine_[0]), (theirs_[16], 0x11));
 }
 TEST_F(nic_tcp, nothing_behind_a_refusal_is_carried_out) {
   m::op bad = write(0, 0, 8);
@@ -240,9 +232,7 @@ TEST_F(nic_tcp, immediate) {
   int refusals = 3;
   auto b = settings_of(1);
   b.on_immediate = [&](std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes) {
-    EXPECT_EQ(number, k_remote_queue);
-    EXPECT_EQ(bytes, 100'000u);
-    EXPECT_EQ(theirs_[99'999], mine_[99'999]);
+    EXPECT_PAIRS((number, k_remote_queue), (bytes, 100'000u), (theirs_[99'999], mine_[99'999]));
     if (refusals-- > 0) return false;
     got.push_back(immediate);
     return true;

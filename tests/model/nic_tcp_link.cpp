@@ -2,19 +2,10 @@
 // Links of the TCP carrier and the buffers that they share: a link that has nothing under way keeps none.
 #include "proxy/tcp_link.hpp"
 
-#include <gtest/gtest.h>
-
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "proxy/tcp_socket.hpp"
 
@@ -139,9 +130,7 @@ TEST_F(nic_tcp_link, idle_links_share_their_buffers) {
     l->send();
   }
   for (auto& l : links) l->receive([&](const tcp::frame_head&, const unsigned char*) { return ++came != 0; });
-  EXPECT_EQ(came, 40);
-  EXPECT_EQ(room_.in.size(), 1u);
-  EXPECT_EQ(room_.out.size(), 1u);
+  EXPECT_PAIRS((came, 40), (room_.in.size(), 1u), (room_.out.size(), 1u));
 }
 
 TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {

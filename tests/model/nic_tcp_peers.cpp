@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The TCP carrier and the other end of its links: a peer that goes, is silent, has another key or another address, and
 // strangers.
-#include <gtest/gtest.h>
-
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_tcp_rig.hpp"
 

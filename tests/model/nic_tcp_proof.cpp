@@ -2,18 +2,11 @@
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
 #include "proxy/tcp_proof.hpp"
 
-#include <gtest/gtest.h>
 #include <poll.h>
 #include <sodium.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-#include <cstring>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "proxy/tcp_handshake.hpp"
 
 namespace {

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Two NICs of one process that reach each other over TCP on 127.0.0.1, polled by the test.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/tcp_fabric.hpp"
 

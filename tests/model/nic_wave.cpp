@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The RDMA lane from kernels: whole waves on one queue, lanes that diverge, more lanes than the ring has slots or the
 // ctx has scratch words.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "nic_rig.hpp"
 #include "nic_wave_kernels.hpp"
 

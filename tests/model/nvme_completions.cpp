@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Completion queue entries as a drive might write them, also a wrong one, against the codec that takes them: dw3 is the
 // command id, the phase tag at bit 16 and the status above (NVMe base 2.0, 4.6.1).
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <memory>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "xio/device/impl/nvme.hpp"
 
 namespace {

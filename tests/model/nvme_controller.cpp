@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The model is strict: commands that are right but for one thing, and the status that the specifications give them.
-#include <functional>
-#include <thread>
-
 #include "nvme_rig.hpp"
 
 using namespace xio;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Registers, Identify, features, events and queues of the software drive against NVMe base 2.0.
-#include <algorithm>
-
 #include "nvme_hand.hpp"
 
 using namespace xio::test;

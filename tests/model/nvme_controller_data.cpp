@@ -2,8 +2,6 @@
 // Data pointers and I/O commands of the software drive against NVMe base 2.0, 4.1, and NVM command set 1.0, 3.2.
 #include "nvme_hand.hpp"
 
-#include <algorithm>
-
 using namespace xio::test;
 namespace w = xio::wire::nvme;
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How doorbells are rung: when a shadow asks for the register too (NVMe base 2.0, B.5), what the host thread carries,
 // what goes through a PCI MMIO bridge, and which way is chosen.
-#include <fcntl.h>
-#include <sys/mman.h>
-
-#include <array>
-#include <cstring>
 #include <random>
 
 #include "base/error.hpp"

@@ -1,21 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What a drive's file engines do at once and what they leave to the kernel's threads.
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <memory>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "scratch_file.hpp"
 

@@ -4,8 +4,6 @@
 
 #include <sys/resource.h>
 
-#include <csignal>
-
 using namespace xio;
 using namespace xio::test;
 

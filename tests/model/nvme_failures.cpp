@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
 // No status without proof: thousands of ops of every kind, half of which fail, on queues whose ids are soon used again.
 // The status of each op is known beforehand, and no call may report another, blocking or not, early or late.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <random>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
 #include "xio/hip.h"

@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What can go wrong with a drive: faults by a struct and by the text of XIO_MODEL_FAULTS, and files that fail under it.
-#include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <csignal>
-#include <set>
-#include <thread>
 
 #include "base/error.hpp"
 #include "full_disk.hpp"

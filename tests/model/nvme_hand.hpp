@@ -2,15 +2,7 @@
 // The software drive driven by hand: registers, queues and shadows written one by one, and the drive polled by the test
 // itself, so that nothing happens that was not asked for.
 #pragma once
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <chrono>
-#include <cstring>
-#include <functional>
-#include <memory>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "model/nvme/controller.hpp"
 #include "scratch_file.hpp"
 

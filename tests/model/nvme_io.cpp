@@ -3,9 +3,7 @@
 #include "loop_device.hpp"
 #include "nvme_rig.hpp"
 
-#include <atomic>
 #include <random>
-#include <thread>
 
 using namespace xio;
 using namespace xio::test;

@@ -4,12 +4,6 @@
 
 #include <sys/resource.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <string>
-#include <thread>
-
 #include "nvme_rig.hpp"
 
 using namespace xio;

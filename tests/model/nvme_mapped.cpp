@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Blocks of a file moved through its mapped pages, and what becomes of them where the pages cannot be had.
-#include <fcntl.h>
-#include <gtest/gtest.h>
 #include <linux/falloc.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <cstddef>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "full_disk.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "model/nvme/mapped_file.hpp"

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-
-#include <atomic>
-#include <chrono>
-#include <csignal>
-#include <fstream>
-#include <functional>
-#include <memory>
-#include <thread>
 
 #include "ctx/stripes.hpp"
 #include "nvme_rig.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Drives of other shapes than the file controller's own, set up and driven as any drive: what Identify and CAP say is
 // honoured, and what XIO cannot do with a drive is one sentence.
-#include <functional>
-
 #include "nvme_rig.hpp"
 
 using namespace xio;

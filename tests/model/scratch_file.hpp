@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A file for one test, and data that say where they belong.
 #pragma once
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstdint>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <vector>
+#include "../gtest.hpp"
 
 namespace xio::test {
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The SDMA lane from device functions to data: the same calls that a kernel makes, over real queues of the software
 // engine. Host threads outside any kernel are waves of one lane; tests/mpi has kernels.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstring>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"

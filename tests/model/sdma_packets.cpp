@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What the software SDMA engine makes of every packet, in every generation.
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 #include "sdma_rig.hpp"
 
 namespace xio::model::sdma {
@@ -136,9 +132,7 @@ TEST_P(sdma_model, atomics_do_as_their_codes_say) {
       }
     }
   }
-  EXPECT_EQ(memory.words[0], 0u);
-  EXPECT_EQ(memory.words[2], 0u);
-  EXPECT_EQ(queue.stopped_by(), fault::none);
+  EXPECT_PAIRS((memory.words[0], 0u), (memory.words[2], 0u), (queue.stopped_by(), fault::none));
 }
 
 TEST_P(sdma_model, knows_no_code_but_those_of_integers) {
@@ -245,9 +239,7 @@ TEST_P(sdma_model, reports_traps_time_and_its_read_pointer) {
   __atomic_store_n(&doorbell, packets.size() * 4, __ATOMIC_RELEASE);
   for (int i = 0; i < 100 && device.poll(); ++i) {
   }
-  EXPECT_EQ(heard, std::vector<std::uint32_t>{77});
-  EXPECT_EQ(stamp, 0x123456789abcdefu);
-  EXPECT_EQ(rptr, packets.size() * 4);
+  EXPECT_PAIRS((heard, std::vector<std::uint32_t>{77}), (stamp, 0x123456789abcdefu), (rptr, packets.size() * 4));
   device.remove_queue(number);
   device.unmap(&stamp);
 }

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Nonsense and near sense for the software SDMA engine: with any content of a ring, nothing outside mapped memory is
 // touched and every turn ends. The same numbers in every run.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <random>
 
 #include "model/sdma/decode.hpp"

@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Order: what an engine promises and what it does not, within a queue, between queues and between engines.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <memory>
-#include <thread>
-#include <vector>
-
 #include "progress/machine.hpp"
 #include "sdma_rig.hpp"
 
@@ -361,9 +354,7 @@ TEST(sdma_travelling, a_fault_comes_behind_the_fences_before_it) {
   b.q.write(copy(b.m.dst, b.m.src, 512));
   b.q.write(fence(&b.m.words[0], 1));
   b.q.submit({0x000000ff});
-  EXPECT_EQ(b.q.stopped_by(), fault::bad_op);
-  EXPECT_EQ(b.m.words[0], 1u);
-  EXPECT_EQ(std::memcmp(b.m.dst, b.m.src, 512), 0);
+  EXPECT_PAIRS((b.q.stopped_by(), fault::bad_op), (b.m.words[0], 1u), (std::memcmp(b.m.dst, b.m.src, 512), 0));
 }
 
 // A thread that unmaps memory after the engine's turn finds nothing under way to it.

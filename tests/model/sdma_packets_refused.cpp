@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What stops a queue of the software SDMA engine: one thing wrong at a time, and the dword that is.
-#include <functional>
-#include <string>
-
 #include "sdma_rig.hpp"
 
 namespace xio::model::sdma {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sub-window copies of the software SDMA engine against the plain loops that they stand for, element by element.
-#include <algorithm>
 #include <random>
-#include <set>
 
 #include "model/sdma/pitched.hpp"
 #include "sdma_rig.hpp"

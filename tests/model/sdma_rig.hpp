@@ -2,13 +2,7 @@
 // A queue of the software SDMA engine that a test fills dword by dword and polls by hand: no thread, so every run is
 // the same. Packets are written by hand from the layouts that xio/wire/sdma.hpp names, not by XIO's encoder.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <cstring>
-#include <initializer_list>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/host_atomic.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Turns of a device that a machine and those who wait share.
 #include "progress/shared_turns.hpp"
-
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <chrono>
-#include <thread>
-#include <vector>
+#include "../gtest.hpp"
 
 using namespace xio::progress;
 

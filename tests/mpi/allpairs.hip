@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Every PE puts a block to every PE, with barriers between the rounds. Small and quick: what is tried here is many PEs.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

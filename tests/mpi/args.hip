@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Wrong arguments: the status comes at once and once more from quiet, nothing moves, and the ctx works afterwards.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Atomics: the arithmetic of every op and type, by one thread; and atomicity, by every thread of every PE at once.
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "rig.hpp"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One put and one get of 4 GiB + 1 byte, by every scope and at odd addresses: sizes that 32 bits cannot hold.
 // Wants 9 GiB of heap on one PE; run.sh asks the machine first.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {
@@ -52,9 +49,7 @@ __global__ void get_big(xio_ctx_t ctx, unsigned char* dst, const unsigned char* 
 }  // namespace
 
 int main() {
-  rig::options o;
-  o.heap_bytes = 2 * k_room + (64 << 20);
-  const rig::team t(o);
+  const rig::team t({.heap_bytes = 2 * k_room + (64 << 20)});
   auto* dst = t.symmetric_raw<unsigned char>(k_room);
   auto* src = t.symmetric_raw<unsigned char>(k_room);
   const int pe = (t.me + 1) % t.n;

@@ -3,12 +3,7 @@
 // workgroups, one after the other without barriers; wrong counts and roots.
 #include <xio/team.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <type_traits>
-#include <vector>
 
 #include "rig.hpp"
 

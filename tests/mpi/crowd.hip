@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Thousands of workgroups that contend for one ring, far more than run at a time; and kernels on several streams that
 // share a ctx. Every word arrives once, and every signal is counted.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

@@ -4,9 +4,6 @@
 // checks are of bits, for this file is compiled with -ffast-math as well.
 #include <xio/team.h>
 
-#include <cstdint>
-#include <cstdlib>
-
 #include "rig.hpp"
 
 namespace {

@@ -9,13 +9,6 @@
 //   faults absent   members that do not come
 #include <xio/team.h>
 
-#include <chrono>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

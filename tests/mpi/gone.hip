@@ -2,12 +2,7 @@
 // Kernels that hold a ctx which was destroyed, or whose world was finalized: each call of the device API returns
 // XIO_ERR_STATE, on every route. Loads and stores of the kernel itself ask nobody (docs/ordering.md, Contexts that are
 // gone), and the quiet behind them says so.
-#include <unistd.h>
 #include <xio/team.h>
-
-#include <cstdint>
-#include <string>
-#include <vector>
 
 #include "rig.hpp"
 

@@ -4,11 +4,6 @@
 //   heap touched    the host uses plain loads and stores
 //   heap copied     the host uses the runtime's copies, which do for every kind
 // Atomics of all PEs change one word in either case.
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Put with immediate. The receiver is a running kernel that looks at the data the moment it has the immediate.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 using rig::scope;
@@ -257,9 +254,7 @@ __global__ void take_rest(xio_ctx_t ctx, int left, int right, xio_status_t wante
 }
 
 void nobody_takes() {
-  rig::options o;
-  o.timeout_ms = 1500;
-  const rig::team t(o);
+  const rig::team t({.timeout_ms = 1500});
   const inboxes c(t, 2);
   const xio_status_t wanted = t.route == "rdma" ? XIO_ERR_TRANSPORT : XIO_ERR_TIMEOUT;
   const rig::device_array<uint32_t> got(1);

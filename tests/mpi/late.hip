@@ -11,16 +11,7 @@
 //   late unregister F     memory that reads of file F are about to fill is unregistered
 //
 // cold: without a good op before, where the first one is the late one.
-#include <chrono>
 #include <csignal>
-#include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <unistd.h>
 
 #include "rig.hpp"
 

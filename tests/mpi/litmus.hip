@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The litmus tests of docs/ordering.md, by the names they have there. Each runs many times inside one kernel, so that
 // a missing order has chances to show; readers are running kernels, never the host afterwards.
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {
@@ -344,9 +340,7 @@ int main() {
   }
   if (rig::is_short()) return status;
   // Copies from 4 KiB on by the copy engine, everything else by load and store: the fence must wait.
-  rig::options o;
-  o.bulk_bytes = 4096;
-  const rig::team t(o);
+  const rig::team t({.bulk_bytes = 4096});
   const char* asked = std::getenv("XIO_ROUTE");
   const std::string forced = asked == nullptr ? "auto" : asked;
   all(t, "several routes");

@@ -3,10 +3,6 @@
 // be waiting for the op that failed. XIO_MODEL_FAULTS makes ops of PE 0's queues fail (own_failure.sh says which).
 //   own_failure rdma              the fourth op of the ctx's queue pair fails
 //   own_failure nvme DIRECTORY    the drive loses its first command
-#include <chrono>
-#include <cstdint>
-#include <string>
-
 #include "rig.hpp"
 
 namespace {

@@ -2,15 +2,20 @@
 // What the programs of this folder share: a world, a ctx on the route under test, kernels that end, and a count of
 // what went wrong. Every PE runs the same steps; nothing returns early on a failure, so nobody is left at a barrier.
 #pragma once
+#include <unistd.h>
 #include <xio/hip.h>
 #include <xio/xio.h>
 #include <xio/xio_device.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 

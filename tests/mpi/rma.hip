@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Put and get over scopes, sizes and alignments. Every case has its own place in one large destination; afterwards the
 // whole destination is compared with an image that was made by plain copies, poison and guards included.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 using rig::scope;

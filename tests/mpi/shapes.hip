@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Single values, rows of them, strides and tiles: every element and everything between the elements.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 using rig::scope;

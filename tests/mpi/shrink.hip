@@ -7,16 +7,10 @@
 //   cut      the network is cut meanwhile, and those PEs are the ones that may not go on
 //   some     nobody dies, and those PEs do not call xio_world_shrink
 //   without  nobody dies, and the world has no XIO_SURVIVE
-#include <unistd.h>
 #include <xio/peers.h>
 #include <xio/team.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
-#include <string>
-#include <thread>
 
 #include "rig.hpp"
 

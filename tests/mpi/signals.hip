@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Signals and counters. The receiver is a running kernel: it looks at the data the moment the signal lets it, so what
 // is checked is the order of data and signal and not what a finished kernel leaves behind.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 using rig::scope;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a GPU may go on seeing as it was: each kernel first brings the old value into its caches, and then the call must
 // make it fresh (docs/ordering.md, store buffering), or find what the host has changed meanwhile.
-#include <chrono>
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

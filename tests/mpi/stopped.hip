@@ -3,13 +3,7 @@
 // process id to FOLDER/pid.PE and goes through rounds of a kernel's wait for its neighbour and a barrier of the host.
 //   all  until FOLDER/continued is there; every round must be well
 //   one  until a round fails, which must be with XIO_ERR_TIMEOUT or XIO_ERR_PEER; PE 1 is the one that is stopped
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdint>
 #include <fstream>
-#include <string>
-#include <thread>
 
 #include "rig.hpp"
 

@@ -3,9 +3,6 @@
 // files themselves, which are put together here by the definition of stripes and not by what the library computes.
 //   storage DIRECTORY      a writable one; what it makes there is removed
 // storage.sh runs it with every way to ring doorbells and to name data.
-#include <unistd.h>
-
-#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <random>

@@ -2,9 +2,6 @@
 // All lanes of many waves post at once, each another kind and size of op, divergent within the wave: puts, puts with
 // signal, with counter, with both, and tiles. On rings of four entries nobody may wait for ever, and every byte, signal
 // and count must be there exactly once.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

@@ -188,9 +188,7 @@ int go_on_alone(place& p, bool in_graphs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  rig::options o;
-  o.heap_bytes = 64 << 20;
-  const rig::team t(o);
+  const rig::team t({.heap_bytes = 64 << 20});
   xio_team_t team;
   MUST(xio_team_world(t.world(), &team));
   place p{t, team, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, XIO_STREAM_ATTR_INIT};

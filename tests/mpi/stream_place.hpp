@@ -3,9 +3,6 @@
 #pragma once
 #include <xio/stream.h>
 
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace stream_test {

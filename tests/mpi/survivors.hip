@@ -5,16 +5,10 @@
 //   stop, cont, kill  they stop themselves by SIGSTOP while their kernel puts: they are excluded as they are; likewise,
 //                     and continued afterwards; with XIO_EXCLUDE_KILL
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <ctime>
 #include <set>
-#include <string>
-#include <thread>
 
 #include "rig.hpp"
 

@@ -2,11 +2,6 @@
 // Barriers, the wait_until and test families, contexts of workgroups, waits for signals that never come, and software
 // devices that rest.
 #include <sys/resource.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdint>
-#include <vector>
 
 #include "rig.hpp"
 
@@ -483,9 +478,7 @@ void rests(const rig::team& t) {
 }  // namespace
 
 int main() {
-  rig::options o;
-  o.pool = k_pool;
-  const rig::team t(o);
+  const rig::team t({.pool = k_pool});
   barriers<rig::thread>(t);
   barriers<rig::wave>(t);
   barriers<rig::workgroup>(t);

@@ -3,12 +3,6 @@
 // come. Any number of PEs.
 #include <xio/team.h>
 
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <thread>
-#include <vector>
-
 #include "rig.hpp"
 
 using rig::scope;
@@ -229,9 +223,7 @@ void after_the_end(const rig::team& t, xio_team_t everybody) {
 }  // namespace
 
 int main() {
-  rig::options o;
-  o.timeout_ms = 2000;
-  const rig::team t(o);
+  const rig::team t({.timeout_ms = 2000});
   xio_team_t everybody{};
   MUST(xio_team_world(t.world(), &everybody));
   in_all_scopes(t, everybody, "everybody");

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A kernel that waits for what never comes ends with XIO_ERR_TIMEOUT, in time; the process, its ctx and the next
 // kernels go on as if nothing had been.
-#include <chrono>
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

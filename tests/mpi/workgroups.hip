@@ -4,9 +4,6 @@
 // time, more than the rings have room for. The last one that is done waits for what the others have posted, reads what
 // their gets brought, and passes all of it on to the neighbour by one signal.
 // And each polls words of the neighbour by an op of its own.
-#include <cstdint>
-#include <vector>
-
 #include "rig.hpp"
 
 namespace {

@@ -3,9 +3,6 @@
 // from the transfer, the same from a new op at once, a status from a wait, and the end of the ctx and of the world.
 // Says "moving" once data flows, so that the script that runs it knows when to strike. A run in which nothing happens
 // fails.
-#include <chrono>
-#include <cstdint>
-
 #include "../mpi/rig.hpp"
 
 namespace {

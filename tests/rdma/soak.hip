@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A long way between two PEs: XIO_SOAK_BYTES (1 GiB) in blocks of mixed sizes, by puts with a signal and by gets, each
 // block with a CRC-32 that the receiving side works out for itself. Any failure ends it with a status.
-#include <chrono>
-#include <cstdint>
-#include <vector>
-
 #include "../mpi/rig.hpp"
 
 namespace {

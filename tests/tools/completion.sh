@@ -1,17 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # That bash completes every option of every tool's --help, the words of its lists, and the names that options take.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 # shellcheck source=completion/xio-tools.bash
 . "$srcdir/completion/xio-tools.bash" || exit 1
 # shellcheck source=tests/tools/helps.sh
 . "$srcdir/tests/tools/helps.sh" || exit 1
 PATH=$builddir:$PATH
-checks=0
-failures=0
 
 # completes WORDS... EXPECTED: the last word but one is what was typed so far.
 completes() {
@@ -66,5 +62,4 @@ fi
 completes xiorun -n 2 bas bash
 completes xiorun --tag-output --time --timeout
 
-echo "$checks checks, $failures failures"
-[ $failures = 0 ]
+finish

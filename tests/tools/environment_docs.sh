@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: MIT
 # docs/environment.md says what xio-info --env says. After a change of src/base/options.def:
 #   XIO_TEST_BUILDDIR=build tests/tools/environment_docs.sh --update
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 info=$builddir/xio-info
 page=$srcdir/docs/environment.md
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 unset "${!XIO_@}" 2>/dev/null
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 
 # The page as it should be: its text up to the first group, then a table for each group.
 {

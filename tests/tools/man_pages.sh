@@ -2,15 +2,11 @@
 # SPDX-License-Identifier: MIT
 # That every tool's page has every option of its --help, of its subcommands too, and no option that there is not, and that
 # the pages are formatted without complaint.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 # shellcheck source=tests/tools/helps.sh
 . "$srcdir/tests/tools/helps.sh" || exit 1
 PATH=$builddir:$PATH
-failures=0
-checks=0
 fail() {
   echo "FAIL $1"
   failures=$((failures + 1))
@@ -69,5 +65,5 @@ for page in "$srcdir"/man/*.1; do
     echo "no groff: the form of $tool(1) is not looked at"
   fi
 done
-echo "$checks checks, $failures failures"
-[ $failures = 0 ]
+
+finish

@@ -2,21 +2,15 @@
 # SPDX-License-Identifier: MIT
 # Programs that write: files come whole or not at all, and touch nothing but what they were to replace; output that cannot
 # be written is a failure. Of relay, xio-tester --dump-pattern and xio-perf --plot.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${start:?}" "${sanitizer:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'the programs are tried on software devices'; fi
 if ! can_start; then skip 'nothing here starts two PEs'; fi
 unset "${!XIO_@}" 2>/dev/null
-work=$(mktemp -d) || exit 1
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export TMPDIR=$work/tmp
 mkdir tmp
-out=''
-# shellcheck source=tests/tools/said.sh
-. "${srcdir:?}/tests/tools/said.sh"
 
 # All files of the folder, hidden ones too.
 names() { find . -mindepth 1 | sort; }
@@ -43,10 +37,6 @@ refused() {
   write_as "$2" "$3"
   if [ $got = 0 ] || ! grep -qE -- "$1" <<<"$out"; then wrong "$2 to $3: status $got, and '$1' was to be said"; fi
   [ "$(names)" = "$before" ] || wrong "$2 to $3: files have come or gone: $(names | tr '\n' ' ')"
-}
-is() {
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] || wrong "$1: $2, not $3"
 }
 
 "$builddir/xio-tester" --dump-pattern in --dump-pattern-size 300001 || wrong 'no pattern'
@@ -261,5 +251,4 @@ unwritten "$builddir/examples/sdma_allgather" 8
 unwritten "$start" -n 2 "$builddir/examples/relay/relay" --in in --out copy
 cmp in copy || wrong 'what relay printed went into a file'
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: MIT
-# shellcheck shell=bash disable=SC2034,SC2154
-# What scripts that try a tool share: they keep in $out what it printed, look into it, and count. Source it after env.sh.
+# shellcheck shell=bash disable=SC2034
+# What scripts that try a tool share: they keep in $out what it printed, look into it, and count. Sourced first of all:
+# env.sh comes by this, and a folder $work that goes with the script.
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}" "${sanitizer:?}" "${CC:?}"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
 checks=0
 failures=0
+out=''
 
 wrong() {
   echo "FAIL $1"
@@ -12,4 +20,36 @@ wrong() {
 says() {
   checks=$((checks + 1))
   grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
+}
+silent() {
+  checks=$((checks + 1))
+  ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
+}
+# is WHAT FOUND EXPECTED
+is() {
+  checks=$((checks + 1))
+  [ "$2" = "$3" ] || wrong "$1: '$2' and not '$3'"
+}
+# returns STATUS COMMAND...: runs it, for $limit seconds at most; $out is all that it printed.
+limit=120
+returns() {
+  local expected=$1 got
+  shift
+  out=$(timeout -k 5 "$limit" "$@" 2>&1)
+  got=$?
+  checks=$((checks + 1))
+  [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
+}
+# returns_with STATUS NAME=VALUE... -- COMMAND...
+returns_with() {
+  local expected=$1 settings=()
+  shift
+  while [ "$1" != -- ]; do settings+=("$1"); shift; done
+  shift
+  returns "$expected" env "${settings[@]}" "$@"
+}
+# Ends the script.
+finish() {
+  echo "$checks checks, $failures failed"
+  exit $((failures != 0))
 }

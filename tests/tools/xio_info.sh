@@ -1,27 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What xio-info prints, and what it refuses.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 unset "${!XIO_@}" 2>/dev/null
 
-# status EXPECTED NAME=VALUE... -- ARGUMENT...: runs it; $out is all that it printed.
-status() {
-  local expected=$1 got settings=()
-  shift
-  while [ "$1" != -- ]; do settings+=("$1"); shift; done
-  shift
-  out=$(env "${settings[@]}" timeout -k 5 60 "$info" "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "status $got and not $expected: ${settings[*]} xio-info $*"
-}
 # A value of the JSON, by keys.
 value() {
   python3 -c '
@@ -39,7 +24,7 @@ equals() {
 }
 
 # --- What is here ---
-status 0 --
+returns 0 "$info"
 says "^Platform"
 says "platform +$gpu\$"
 says '^GPU 0$'
@@ -57,20 +42,20 @@ if [ "$gpu" = host ]; then
 fi
 
 # --- What it logs ---
-status 0 XIO_FLAVOUR=1 --
+returns_with 0 XIO_FLAVOUR=1 -- "$info"
 says 'XIO_FLAVOUR is not a variable of XIO'
-status 0 XIO_FLAVOUR=1 XIO_LOG_LEVEL=error --
+returns_with 0 XIO_FLAVOUR=1 XIO_LOG_LEVEL=error -- "$info"
 checks=$((checks + 1))
 if [[ $out == *XIO_FLAVOUR* ]]; then wrong 'XIO_LOG_LEVEL=error silences the warning'; fi
 
 # --- For programs ---
 if command -v python3 >/dev/null; then
-  status 0 -- --json
+  returns 0 "$info" --json
   equals "$gpu" platform platform
   equals 67108864 memory heap_bytes
   checks=$((checks + 1))
   [ "$(value gpu0 memory_bytes)" -gt 0 ] || wrong 'GPU 0 has no memory'
-  status 0 XIO_HEAP_SIZE=2M -- --json
+  returns_with 0 XIO_HEAP_SIZE=2M -- "$info" --json
   equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then
     equals none hdp way
@@ -78,23 +63,23 @@ if command -v python3 >/dev/null; then
     equals True memory DEVICE_FINE_GRAINED
     for purpose in rings completions flags heap; do equals pages memory $purpose; done
     for way in device host sdma rdma-read readback; do
-      status 0 XIO_HDP=$way -- --json
+      returns_with 0 XIO_HDP=$way -- "$info" --json
       equals "$way" hdp asked
       equals "$way" hdp way
     done
-    status 0 XIO_HDP=rdma-read -- --json
+    returns_with 0 XIO_HDP=rdma-read -- "$info" --json
     equals device hdp way_for_storage
     if has XIO_ENABLE_MODEL; then
-      status 0 XIO_MODEL_GPU=gfx1201 -- --json
+      returns_with 0 XIO_MODEL_GPU=gfx1201 -- "$info" --json
       equals 'SDMA 7' sdma generation
     fi
     # A way that cannot be is reported, and xio-info goes on.
-    status 0 XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 -- --json
+    returns_with 0 XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 -- "$info" --json
     equals error hdp way
     says 'XIO_HDP=sdma cannot be'
   fi
   # Every variable of the table, and what is set now, but for keys.
-  status 0 XIO_HDP=host XIO_TCP_KEY=mysecretmysecret -- --env --json
+  returns_with 0 XIO_HDP=host XIO_TCP_KEY=mysecretmysecret -- "$info" --env --json
   rows=$(grep -c '^XIO_[A-Z]*_OPTION(' "$srcdir/src/base/options.def")
   checks=$((checks + 1))
   [ "$(value | python3 -c 'import ast, sys; print(len(ast.literal_eval(sys.stdin.read())))')" = "$rows" ] ||
@@ -108,7 +93,7 @@ if command -v python3 >/dev/null; then
 fi
 
 # --- The environment ---
-status 0 XIO_TIMEOUT_MS=77 -- --env
+returns_with 0 XIO_TIMEOUT_MS=77 -- "$info" --env
 says '^XIO_HDP \(auto\|none\|device\|host\|sdma\|rdma-read\|readback; default auto\)'
 says '^XIO_MEMORY_MODE \(auto, or number 0\.\.15; default auto\)'
 says '^XIO_TIMEOUT_MS \(number 0\.\.2147483647; default 30000\)'
@@ -119,22 +104,22 @@ checks=$((checks + 1))
 order=$(grep -oE '^(user|transport|test): |^(XIO_ROUTE|XIO_RDMA_MTU|XIO_MODEL_FAULTS) ' <<<"$out" | tr -d ' \n')
 [ "$order" = 'user:XIO_ROUTEtransport:XIO_RDMA_MTUtest:XIO_MODEL_FAULTS' ] || wrong "groups: $order"
 # Also with an environment that is wrong: this is where one looks then.
-status 0 XIO_HDP=fast -- --env
+returns_with 0 XIO_HDP=fast -- "$info" --env
 says 'now: fast'
-status 1 XIO_HDP=fast --
+returns_with 1 XIO_HDP=fast -- "$info"
 says "XIO_HDP='fast' is not known; use one of auto\|none"
-status 1 XIO_HDP=rdma_read --
+returns_with 1 XIO_HDP=rdma_read -- "$info"
 says 'did you mean rdma-read\?'
 
 has XIO_ENABLE_MODEL || {
-  status 1 XIO_BACKEND=model --
+  returns_with 1 XIO_BACKEND=model -- "$info"
   says '^xio-info: XIO_BACKEND=model asks for software devices, which this build lacks; '
 }
 
 # --- What it refuses ---
-status 0 -- --help
+returns 0 "$info" --help
 says -- '--env'
-status 0 -- --version
+returns 0 "$info" --version
 says '^xio-info of XIO [0-9]'
 says '^  commit +([0-9a-f]{12}(-dirty)?|unknown)$'
 if [ -e "$srcdir/.git" ] && command -v git >/dev/null; then
@@ -144,25 +129,24 @@ says "^  platform +$gpu\$"
 says '^  gpu_targets +[^ ]'
 says '^  fmt +[0-9]+\.[0-9]+'
 says '^  model +(yes|no \(lost: )'
-status 2 -- --version --env
+returns 2 "$info" --version --env
 says 'one subject each'
 if command -v python3 >/dev/null; then
-  status 0 -- --version --json
+  returns 0 "$info" --version --json
   equals "$gpu" build platform
   checks=$((checks + 1))
   [[ $(value libraries nlohmann_json) =~ ^[0-9]+\. ]] || wrong 'no version of nlohmann-json'
 fi
-status 2 -- --jsn
+returns 2 "$info" --jsn
 says 'the option --jsn is not known; did you mean --json\?'
-status 2 -- --evn
+returns 2 "$info" --evn
 says 'did you mean --env\?'
-status 2 -- --frobnicate
+returns 2 "$info" --frobnicate
 says 'the option --frobnicate is not known; see xio-info --help'
-status 2 -- --json=3
-status 2 -- extra
+returns 2 "$info" --json=3
+returns 2 "$info" extra
 says "'extra' is not expected"
-status 2 -- -x
-status 2 -- ''
+returns 2 "$info" -x
+returns 2 "$info" ''
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

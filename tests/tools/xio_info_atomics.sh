@@ -1,27 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # xio-info --atomics on machines that dumps describe: which port fails, by which bit, and the cure that is printed.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 unset "${!XIO_@}" 2>/dev/null
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 
-# run STATUS ARGUMENT...: $out is all that xio-info printed.
-run() {
-  local expected=$1 got
-  shift
-  out=$(timeout -k 5 60 "$info" "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "status $got and not $expected: xio-info $*"
-}
+# run STATUS ARGUMENT...: of xio-info.
+run() { returns "$1" "$info" "${@:2}"; }
 # machine NAME: makes a dump of the lines on standard input. The machine's name is for messages.
 machine() { awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/$1"; }
 # ask NAME DEVICE: what is said of that device.
@@ -275,5 +262,4 @@ says 'there is no PCI function 0000:ff:1f\.7'
 # This machine, of any kind.
 run 0 --atomics
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

@@ -2,27 +2,12 @@
 # SPDX-License-Identifier: MIT
 # xio-info on machines that files describe: topology from lstopo's XML, preflight and drives from a tree of sysfs and
 # proc; and the route table of a world.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 info=$builddir/xio-info
 if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
 unset "${!XIO_@}" HSA_FORCE_FINE_GRAIN_PCIE 2>/dev/null
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 
-# run STATUS COMMAND...: $out is all that it printed.
-run() {
-  local expected=$1 got
-  shift
-  out=$(timeout -k 5 120 "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
-}
 # judge COMMAND...: a preflight, whose status is 3 where it says that something is missing.
 judge() {
   out=$(timeout -k 5 120 "$@" 2>&1)
@@ -30,10 +15,6 @@ judge() {
   checks=$((checks + 1))
   if grep -qE '^ +[a-z_]+ +missing' <<<"$out"; then expected=3; fi
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
-}
-silent() {
-  checks=$((checks + 1))
-  ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
 }
 
 # --- Topology ---
@@ -71,7 +52,7 @@ cat >"$work/machine.xml" <<'END'
 </topology>
 END
 if has HAVE_HWLOC; then
-  run 0 "$info" --topology --xml "$work/machine.xml"
+  returns 0 "$info" --topology --xml "$work/machine.xml"
   says '^From GPU 0000:11:00\.0 \(NUMA node 0\)'
   says '0000:12:00\.0 +2 \(steps to NIC mlx5_0, one PCIe bridge, nearest\)'
   says '0000:80:03\.0 +[0-9]+ \(steps to NIC mlx5_1, one machine\)'
@@ -80,32 +61,32 @@ if has HAVE_HWLOC; then
   says 'steps to drive nvme0n1, one host bridge'
   # Without the NIC on the same bridge the other one is the nearest.
   grep -v 'mlx5_0' "$work/machine.xml" | sed 's/pci_type="0207 [^"]*"/pci_type="0880 [15b3:1021] [0000:0000] 00"/' >"$work/far.xml"
-  run 0 "$info" --topology --xml "$work/far.xml"
+  returns 0 "$info" --topology --xml "$work/far.xml"
   says 'nic +0000:80:03\.0 \(nearest\)'
   # A NIC like the first beside it: both, in turns.
   sed 's/10:05\.0" pci_type="0108/10:05.0" pci_type="0207/; s/0000:12:00\.0" pci_type="0207/0000:12:00.0" pci_type="0108/' \
     "$work/machine.xml" | sed 's/80:03\.0/10:06.0/' >"$work/turns.xml"
-  run 0 "$info" --topology --xml "$work/turns.xml"
+  returns 0 "$info" --topology --xml "$work/turns.xml"
   says 'drive +0000:12:00\.0'
   echo 'package:2 numa:1 core:2 pu:1' >"$work/short"
-  run 0 "$info" --topology --xml "$work/short"
+  returns 0 "$info" --topology --xml "$work/short"
   says 'no GPU'
   says 'nic +none'
   echo '<topology' >"$work/broken.xml"
-  run 2 "$info" --topology --xml "$work/broken.xml"
+  returns 2 "$info" --topology --xml "$work/broken.xml"
   says 'describes no machine'
-  run 2 "$info" --topology --xml "$work/nowhere"
+  returns 2 "$info" --topology --xml "$work/nowhere"
   says 'cannot be read as a machine'
   # A folder has nothing to read, and this has no end: not for so long that memory is gone.
   for odd in "$work" /dev/zero; do
-    run 2 timeout 20 "$info" --topology --xml "$odd"
+    returns 2 timeout 20 "$info" --topology --xml "$odd"
     says "$odd cannot be read as a machine"
   done
-  run 0 "$info" --topology --xml <(cat "$work/machine.xml")
+  returns 0 "$info" --topology --xml <(cat "$work/machine.xml")
   says '^From GPU 0000:11:00\.0'
-  run 0 "$info" --topology
+  returns 0 "$info" --topology
 fi
-run 2 "$info" --xml "$work/machine.xml"
+returns 2 "$info" --xml "$work/machine.xml"
 says 'goes with --topology'
 
 # --- Preflight ---
@@ -255,9 +236,9 @@ if "${plain[@]}" --version >/dev/null 2>&1; then
   says '^  vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
   rm -r "$machine/dev/vfio" "$machine/dev/iommu"
   # Nothing else of this tool wants root either, and what needs it says so.
-  run 0 "${plain[@]}"
-  run 0 "${plain[@]}" --atomics --dump "$work/pci"
-  run 0 "${plain[@]}" --world
+  returns 0 "${plain[@]}"
+  returns 0 "${plain[@]}" --atomics --dump "$work/pci"
+  returns 0 "${plain[@]}" --world
 else
   echo "not run: ${plain[*]}"
 fi
@@ -274,13 +255,13 @@ judge "$info" --preflight --root "$machine" --dump "$work/user"
 says '^  acs +unknown'
 says '^  pcie_atomics +unknown'
 : >"$work/no_dump"
-run 2 "$info" --preflight --dump "$work/no_dump"
+returns 2 "$info" --preflight --dump "$work/no_dump"
 judge "$info" --preflight
-run 2 "$info" --preflight --root "$work/nowhere"
+returns 2 "$info" --preflight --root "$work/nowhere"
 says 'is no folder'
-run 2 "$info" --preflight --world
+returns 2 "$info" --preflight --world
 says 'one at a time'
-run 2 "$info" --topology --root "$work"
+returns 2 "$info" --topology --root "$work"
 
 # --- Drives ---
 drive() { # BDF DRIVER
@@ -296,7 +277,7 @@ echo 'A Drive   ' >"$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/model"
 echo 259:0 >"$machine/sys/block/nvme0n1/dev"
 echo 1000 >"$machine/sys/block/nvme0n1/size"
 : >"$machine/proc/self/mountinfo"
-run 0 "$info" --root "$machine"
+returns 0 "$info" --root "$machine"
 says 'controllers +2'
 says '^NVMe controller 0000:05:00\.0'
 says 'use +xio_storage_open "nvme:0000:05:00\.0/1"'
@@ -305,7 +286,7 @@ says 'model +A Drive$'
 says 'nvme0n1 +1000 \(512-byte sectors\)'
 says 'use +bind it to vfio-pci: xio-info --bind 0000:06:00\.0'
 echo '36 35 259:0 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine/proc/self/mountinfo"
-run 0 "$info" --root "$machine"
+returns 0 "$info" --root "$machine"
 says 'held +yes \(nvme0n1 is mounted on /data\)'
 says 'use +none while it is held'
 # With the files of iommufd, and without an IOMMU.
@@ -313,12 +294,12 @@ mkdir -p "$machine/dev/vfio/devices" "$machine/sys/bus/pci/devices/0000:05:00.0/
 : >"$machine/dev/iommu"
 : >"$machine/dev/vfio/devices/vfio3"
 echo 244:3 >"$machine/sys/bus/pci/devices/0000:05:00.0/vfio-dev/vfio3/dev"
-run 0 "$info" --root "$machine"
+returns 0 "$info" --root "$machine"
 says 'addresses +by iommufd$'
-run 0 env XIO_VFIO_IOMMU=type1 "$info" --root "$machine"
+returns 0 env XIO_VFIO_IOMMU=type1 "$info" --root "$machine"
 says 'addresses +by type 1 \(XIO_VFIO_IOMMU\)'
 rm "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
-run 0 "$info" --root "$machine"
+returns 0 "$info" --root "$machine"
 says 'addresses +none \(.*behind no IOMMU'
 
 # --- A drive is given to vfio-pci, and back: what is in use stays as it is ---
@@ -328,7 +309,7 @@ ln -s ../../../../kernel/iommu_groups/18 "$drive6/iommu_group"
 for file in "$drive6/driver_override" "$at/drivers/nvme/unbind" "$at/drivers/vfio-pci/unbind" "$at/drivers_probe"; do : >"$file"; done
 # stays WHY [COMMAND...]: nothing is printed or written.
 stays() {
-  run 1 "$info" --root "$machine" "${@:2}"
+  returns 1 "$info" --root "$machine" "${@:2}"
   says "$1"
   silent '^echo'
   checks=$((checks + 1))
@@ -357,13 +338,13 @@ mv "$at/drivers/vfio-pci" "$work/vfio-pci"
 stays 'modprobe vfio-pci' "${bind[@]}"
 mv "$work/vfio-pci" "$at/drivers/vfio-pci"
 stays 'is in no IOMMU group' --bind 0000:05:00.0
-run 2 "$info" --root "$machine" --bind 03:00.0
+returns 2 "$info" --root "$machine" --bind 03:00.0
 says 'is no NVMe controller'
-run 2 "$info" --root "$machine" --bind 77:00.0
+returns 2 "$info" --root "$machine" --bind 77:00.0
 says 'there is no PCI function 0000:77:00\.0'
-run 2 "$info" --bind 06:00.0 --unbind 06:00.0
+returns 2 "$info" --bind 06:00.0 --unbind 06:00.0
 says 'one subject each'
-run 2 "$info" --bind 06:00.0 --json
+returns 2 "$info" --bind 06:00.0 --json
 # probed DRIVER: what the kernel does when it is told to find a driver for the drive.
 probed() {
   rm "$at/drivers_probe"
@@ -371,7 +352,7 @@ probed() {
   (read -r bdf <"$at/drivers_probe" && [ "$bdf" = 0000:06:00.0 ] && ln -sfn "../../../../bus/pci/drivers/$1" "$drive6/driver") &
 }
 probed vfio-pci
-run 0 "$info" --root "$machine" "${bind[@]}"
+returns 0 "$info" --root "$machine" "${bind[@]}"
 wait
 says '0000:06:00\.0 is bound to vfio-pci now, until the next boot'
 says 'chown USER /dev/vfio/18; back: xio-info --unbind 0000:06:00\.0'
@@ -381,25 +362,25 @@ echo 0000:06:00.0 > $at/drivers/nvme/unbind
 echo 0000:06:00.0 > $at/drivers_probe" ] || wrong "the steps are not said: $out"
 checks=$((checks + 1))
 [ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ] || wrong 'the steps were not done'
-run 0 "$info" --root "$machine" "${bind[@]}"
+returns 0 "$info" --root "$machine" "${bind[@]}"
 says 'bound to vfio-pci already'
 mkdir -p "$machine/proc/4242/fd"
 echo trainer >"$machine/proc/4242/comm"
 ln -s /dev/vfio/18 "$machine/proc/4242/fd/7"
-run 1 "$info" --root "$machine" --unbind 06:00.0
+returns 1 "$info" --root "$machine" --unbind 06:00.0
 says 'process 4242 \(trainer\) has /dev/vfio/18 open'
 rm -r "$machine/proc/4242"
 probed nvme
-run 0 "$info" --root "$machine" --unbind 06:00.0
+returns 0 "$info" --root "$machine" --unbind 06:00.0
 wait
 says "is Linux' again: nvme has it"
-run 0 "$info" --root "$machine" --unbind 06:00.0
+returns 0 "$info" --root "$machine" --unbind 06:00.0
 says 'is not bound to vfio-pci: nvme has it'
 
 # --- Drives of the kernel module, and their way to GPU memory ---
 drive 0000:04:00.0 xio
 : >"$machine/dev/xio"
-run 0 "$info" --root "$machine"
+returns 0 "$info" --root "$machine"
 says 'use +xio_storage_open "kmod:0000:04:00\.0/1"'
 # A drive behind the GPU's switch and one at another root port; ports of Intel's machines by their numbers.
 # ways ACS HOST-BRIDGE
@@ -489,26 +470,25 @@ says '^  nic_path +missing \(no NIC .*ACS at 0000:02:00\.0'
 rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
 
 # --- A world ---
-run 0 "$info" --world
+returns 0 "$info" --world
 says '^Routes of PE 0 of 1'
 says 'pe0_8 +direct'
 if can_start; then
-  run 0 "$start" -n 2 "$info" --world
+  returns 0 "$start" -n 2 "$info" --world
   says '^Routes of PE 0 of 2'
   says '^Routes of PE 1 of 2'
   says 'pe1_4k +direct'
   if [ "$gpu" = host ] && has XIO_ENABLE_MODEL; then
-    run 0 env XIO_SDMA_THRESHOLD=1M "$start" -n 2 "$info" --world
+    returns 0 env XIO_SDMA_THRESHOLD=1M "$start" -n 2 "$info" --world
     says 'pe1_4k +direct'
     says 'pe1_1M +sdma'
     says '^  sdma +model'
-    run 0 env XIO_ROUTE=rdma "$start" -n 2 "$info" --world --json
+    returns 0 env XIO_ROUTE=rdma "$start" -n 2 "$info" --world --json
     says '"pe1_8": "rdma"'
     says '"rdma": ".*\(model\)"'
   fi
 fi
-run 1 env XIO_HEAP_SIZE=nonsense "$info" --world
+returns 1 env XIO_HEAP_SIZE=nonsense "$info" --world
 says 'XIO_HEAP_SIZE'
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

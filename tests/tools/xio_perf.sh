@@ -1,28 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What xio-perf measures and prints: every test with two PEs or alone, every route, three formats, a picture.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 perf=$builddir/xio-perf
-run=$start
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 unset "${!XIO_RUN_@}" XIO_ROUTE XIO_BACKEND 2>/dev/null
-export XIO_TIMEOUT_MS=60000 TMPDIR=$scratch
+export XIO_TIMEOUT_MS=60000 TMPDIR=$work
 
-# passes COMMAND...: $out is what it printed.
-passes() {
-  out=$(timeout -k 5 120 "$@" 2>&1)
-  local got=$?
-  checks=$((checks + 1))
-  [ $got = 0 ] || wrong "status $got: $*"
-}
+passes() { returns 0 "$@"; }
 # Rows of the CSV in $out, and what has to hold in each: min <= median <= p99 <= p99.9 <= max, the mean among them, and the
 # bandwidth that follows from bytes and median. Of quoted cells only the last columns have any.
 rows() {
@@ -51,42 +38,42 @@ column() {
 # --- Every test with two PEs ---
 small=(-n 5 -w 1 --format csv)
 streams=("${small[@]}" -r 2)
-passes "$run" -n 2 "$perf" put_lat get_lat -b 1 -e 4097 -f 64 -s thread,wave,block "${small[@]}"
+passes "$start" -n 2 "$perf" put_lat get_lat -b 1 -e 4097 -f 64 -s thread,wave,block "${small[@]}"
 rows 18
 column scope wave 6
 column ctas 1 18
-passes "$run" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
+passes "$start" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
 rows 13
-passes "$run" -n 2 "$perf" put_lat get_lat -b 8 -e 8 -s all "${small[@]}"
+passes "$start" -n 2 "$perf" put_lat get_lat -b 8 -e 8 -s all "${small[@]}"
 rows 6
 column scope wave 2
 for type in fp16 bf16 float double; do
-  passes "$run" -n 2 "$perf" p_lat g_lat p_bw g_bw -d $type -b 63 -e 63 -n 5 -w 1 --repetitions 2 --format csv
+  passes "$start" -n 2 "$perf" p_lat g_lat p_bw g_bw -d $type -b 63 -e 63 -n 5 -w 1 --repetitions 2 --format csv
   rows 4
 done
-passes "$run" -n 2 "$perf" put_bw p_lat --dir write --msgrate -e 1k -n 2
+passes "$start" -n 2 "$perf" put_bw p_lat --dir write --msgrate -e 1k -n 2
 says 'Mmsg_per_s'
-passes "$run" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
+passes "$start" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
 rows 6
-passes "$run" -n 2 "$perf" put_lat put_bw g_bw atomic_bw -b 4k -e 4k --bidir "${streams[@]}"
+passes "$start" -n 2 "$perf" put_lat put_bw g_bw atomic_bw -b 4k -e 4k --bidir "${streams[@]}"
 rows 4 2
-passes "$run" -n 2 "$perf" p_pingpong signal_pingpong put_pingpong put_signal_pingpong barrier -e 4k -f 512 \
+passes "$start" -n 2 "$perf" p_pingpong signal_pingpong put_pingpong put_signal_pingpong barrier -e 4k -f 512 \
   -s thread,wave,block "${small[@]}"
 rows 17
 column test barrier 3
-passes "$run" -n 2 "$perf" put_staged_lat get_staged_lat -b 100 -e 70000 -f 700 "${small[@]}"
+passes "$start" -n 2 "$perf" put_staged_lat get_staged_lat -b 100 -e 70000 -f 700 "${small[@]}"
 rows 4
-passes "$run" -n 2 "$perf" packet_pingpong "${small[@]}"
+passes "$start" -n 2 "$perf" packet_pingpong "${small[@]}"
 rows 5
 for type in int uint64; do
-  passes "$run" -n 2 "$perf" atomic_lat atomic_bw -a all -d $type -b 256 -e 256 "${small[@]}"
+  passes "$start" -n 2 "$perf" atomic_lat atomic_bw -a all -d $type -b 256 -e 256 "${small[@]}"
   rows 28
 done
 column op compare_swap 2
 
 # --- Every route; what carried it is said ---
 for route in rdma sdma; do
-  passes "$run" -n 2 "$perf" put_lat get_lat put_bw get_bw p_lat g_lat atomic_lat put_signal_pingpong barrier \
+  passes "$start" -n 2 "$perf" put_lat get_lat put_bw get_bw p_lat g_lat atomic_lat put_signal_pingpong barrier \
     -b 256 -e 1k -f 4 --route $route "${streams[@]}"
   rows 15
   column test g_lat 1
@@ -98,15 +85,15 @@ if [ "$gpu" = host ]; then
   column backend 'model gfx90a' 10
   # Every workgroup puts its part of the bytes: that is what a threshold is compared with.
   export XIO_SDMA_THRESHOLD=1M
-  passes "$run" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 2 "${streams[@]}"
+  passes "$start" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 2 "${streams[@]}"
   column route direct 2
-  passes "$run" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 1 "${streams[@]}"
+  passes "$start" -n 2 "$perf" put_bw get_bw -b 1M -e 1M -c 1 "${streams[@]}"
   column route sdma 2
   unset XIO_SDMA_THRESHOLD
 fi
 
 # On PE 0 alone, while the others stand by.
-passes "$run" -n 2 "$perf" nvme_read nvme_write -b 4k -e 8k -c 1 -t 4 "${small[@]}"
+passes "$start" -n 2 "$perf" nvme_read nvme_write -b 4k -e 8k -c 1 -t 4 "${small[@]}"
 rows 4
 
 # --- Alone ---
@@ -129,37 +116,37 @@ passes "$perf" sdma_copy -b 4k -e 1M -f 16 "${streams[@]}"
 rows 3
 column route sdma 3
 checks=$((checks + 1))
-[ -z "$(ls -A "$scratch")" ] || wrong "files were left: $(ls "$scratch")"
+[ -z "$(ls -A "$work")" ] || wrong "files were left: $(ls "$work")"
 # A file of the user's: read as it is; written over where that was said.
-head -c 1M /dev/urandom >"$scratch/drive"
-sum=$(sha256sum <"$scratch/drive")
-passes "$perf" nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
+head -c 1M /dev/urandom >"$work/drive"
+sum=$(sha256sum <"$work/drive")
+passes "$perf" nvme_read --storage "file:$work/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
 rows 1
 checks=$((checks + 1))
-[ "$sum" = "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_read changed the file'
-passes "$perf" nvme_write --i-know --storage "file:$scratch/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
+[ "$sum" = "$(sha256sum <"$work/drive")" ] || wrong 'nvme_read changed the file'
+passes "$perf" nvme_write --i-know --storage "file:$work/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
 checks=$((checks + 1))
-[ "$sum" != "$(sha256sum <"$scratch/drive")" ] || wrong 'nvme_write wrote nothing'
+[ "$sum" != "$(sha256sum <"$work/drive")" ] || wrong 'nvme_write wrote nothing'
 # A file of zeroes, and then of what a test wrote, needs no word for it.
-truncate -s 1M "$scratch/zeroes"
-for _ in 1 2; do passes "$perf" nvme_write --storage "file:$scratch/zeroes" -b 4k -e 4k -c 1 -t 16 "${small[@]}"; done
-rm "$scratch/zeroes"
+truncate -s 1M "$work/zeroes"
+for _ in 1 2; do passes "$perf" nvme_write --storage "file:$work/zeroes" -b 4k -e 4k -c 1 -t 16 "${small[@]}"; done
+rm "$work/zeroes"
 # Two files in stripes, and ops of more than one: what lies there is read back by the device.
-for name in one two; do head -c 2M /dev/urandom >"$scratch/$name"; done
-stripes=file:$scratch/one,file:$scratch/two
-cp "$scratch/one" "$scratch/one.was"
-cp "$scratch/two" "$scratch/two.was"
+for name in one two; do head -c 2M /dev/urandom >"$work/$name"; done
+stripes=file:$work/one,file:$work/two
+cp "$work/one" "$work/one.was"
+cp "$work/two" "$work/two.was"
 passes "$perf" nvme_read --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
 rows 2
 for name in one two; do
   checks=$((checks + 1))
-  cmp -s "$scratch/$name" "$scratch/$name.was" || wrong "nvme_read changed file $name of the stripes"
+  cmp -s "$work/$name" "$work/$name.was" || wrong "nvme_read changed file $name of the stripes"
 done
 passes "$perf" nvme_write --i-know --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
 rows 2
 for name in one two; do
   checks=$((checks + 1))
-  ! cmp -s "$scratch/$name" "$scratch/$name.was" || wrong "nvme_write wrote nothing to file $name of the stripes"
+  ! cmp -s "$work/$name" "$work/$name.was" || wrong "nvme_write wrote nothing to file $name of the stripes"
 done
 
 # --- Lists: of tests, of sizes, and of everything ---
@@ -174,7 +161,7 @@ checks=$((checks + 1))
 [ "$(awk '{print $1}' <<<"$listed" | sort)" = "$("$perf" --help | awk '/^Tests:/ {on = 1; next} !/^  / {on = 0} on && $1 != "all" {print $1}' |
   sort)" ] || wrong "--list and --help differ: $listed"
 # `all` is every test there is: two PEs run each of them, packets and drives with the sizes that they have.
-passes "$run" -n 2 "$perf" all --sizes 8,4k -n 2 -w 0 -r 2 --format csv
+passes "$start" -n 2 "$perf" all --sizes 8,4k -n 2 -w 0 -r 2 --format csv
 while read -r name _; do
   checks=$((checks + 1))
   grep -q "^$name," <<<"$out" || wrong "all leaves out $name"
@@ -191,9 +178,9 @@ for name in get_lat nvme_read sdma_copy put_pingpong; do column test $name 0; do
 # --- How far it is: on a terminal, and nowhere else ---
 if command -v script >/dev/null; then
   # None comes in the first second, so the measurements are long.
-  out=$(script -qec "'$perf' put_lat,put_lat,put_lat --sizes 4M -n 10000 -w 0 --format csv >'$scratch/rows'" /dev/null 2>&1)
+  out=$(script -qec "'$perf' put_lat,put_lat,put_lat --sizes 4M -n 10000 -w 0 --format csv >'$work/rows'" /dev/null 2>&1)
   says 'xio-perf: [0-9]+% [0-9]+/3 measurements'
-  out=$(cat "$scratch/rows")
+  out=$(cat "$work/rows")
   rows 3
 else
   echo 'no script(1): progress on a terminal is not tried'
@@ -210,7 +197,7 @@ if [ -n "$MPIRUN" ]; then
 fi
 
 # --- For people, for programs, and as a picture ---
-passes "$run" -n 2 "$perf" put_bw -b 1k -e 4k -n 3 --report_msgrate
+passes "$start" -n 2 "$perf" put_bw -b 1k -e 4k -n 3 --report_msgrate
 says '^# version: [0-9]+\.[0-9]+\.[0-9]+'
 says '^# machine: .'
 says '^# cpu: .*, [0-9]+ cores$'
@@ -224,7 +211,7 @@ passes "$perf" put_bw --wide -b 1k -e 1k -n 3 --report_msgrate
 says '^test +scope +bytes +min_us +median_us +p99_us +p999_us +max_us +GB_per_s +Mmsg_per_s +route +emulated$'
 if [ "$gpu" = host ]; then says '^put_bw.* direct +emulated$'; fi
 # Columns stand below their heads, also where names are long and only some tests have an op.
-passes "$run" -n 2 "$perf" put_lat atomic_lat put_signal_pingpong -e 8 -n 2 -w 0 -a compare_swap,inc
+passes "$start" -n 2 "$perf" put_lat atomic_lat put_signal_pingpong -e 8 -n 2 -w 0 -a compare_swap,inc
 says '^test +op +scope +bytes '
 checks=$((checks + 1))
 [ "$(grep -v '^#' <<<"$out" | awk '{print match($0, /scope|thread/)}' | sort -u | wc -l)" = 1 ] ||
@@ -234,7 +221,7 @@ checks=$((checks + 1))
 passes "$perf" put_lat -e 8 -n 2 -w 0
 says '^test +scope +bytes +median_us +p99_us +GB_per_s +route +emulated$'
 if command -v python3 >/dev/null; then
-  out=$(timeout -k 5 120 "$run" -n 2 "$perf" put_lat -e 64 -n 5 --format json 2>/dev/null)
+  out=$(timeout -k 5 120 "$start" -n 2 "$perf" put_lat -e 64 -n 5 --format json 2>/dev/null)
   checks=$((checks + 1))
   python3 -c '
 import json, sys
@@ -248,40 +235,39 @@ for r in rows:
 ' "$gpu" <<<"$out" || wrong 'the JSON is not what it has to be'
 fi
 # What gnuplot is given: sizes as people write them, medians and p99 of times, bandwidths alone, room around one point.
-mkdir "$scratch/bin"
-cat >"$scratch/bin/gnuplot" <<END
+mkdir "$work/bin"
+cat >"$work/bin/gnuplot" <<END
 #!/bin/sh
-cat >"$scratch/script"
-file=\$(sed -n "s/^set output .\\(.*\\).\$/\\1/p" "$scratch/script")
+cat >"$work/script"
+file=\$(sed -n "s/^set output .\\(.*\\).\$/\\1/p" "$work/script")
 echo png >"\$file"
 END
-chmod +x "$scratch/bin/gnuplot"
-passes env PATH="$scratch/bin:$PATH" "$perf" put_lat get_lat --sizes 512,4k,1M -n 5 --plot "$scratch/times.png"
-out=$(cat "$scratch/script")
+chmod +x "$work/bin/gnuplot"
+passes env PATH="$work/bin:$PATH" "$perf" put_lat get_lat --sizes 512,4k,1M -n 5 --plot "$work/times.png"
+out=$(cat "$work/script")
 says "^set xtics \\('512' 512, '4K' 4096, '1M' 1048576\\)\$"
 says "title 'put_lat thread, median'.* title 'put_lat thread, p99'.* title 'get_lat thread, p99'"
 checks=$((checks + 1))
 [ "$(grep -c '^e$' <<<"$out")" = 4 ] || wrong 'not two curves for each test'
 # The ninth series has the first one's colour, and points of its own; a barrier lies over the sizes of the others.
-passes env PATH="$scratch/bin:$PATH" "$perf" barrier put_lat get_lat -s all --sizes 512,4k -n 3 --plot "$scratch/many.png"
-out=$(cat "$scratch/script")
+passes env PATH="$work/bin:$PATH" "$perf" barrier put_lat get_lat -s all --sizes 512,4k -n 3 --plot "$work/many.png"
+out=$(cat "$work/script")
 says "linecolor 1 linewidth 2 pointtype 7 title 'barrier thread, median'"
 says "linecolor 1 linewidth 2 pointtype 5 title 'get_lat block, median'.* pointtype 4 dashtype 2 title 'get_lat block, p99'"
 checks=$((checks + 1))
 [ "$(awk '/^[0-9]/ {print $1} /^e$/ {exit}' <<<"$out" | xargs)" = '512 4096' ] || wrong 'a barrier is drawn at a size'
-passes env PATH="$scratch/bin:$PATH" "$perf" put_bw --sizes 4k -n 5 --plot "$scratch/rates.png"
-out=$(cat "$scratch/script")
+passes env PATH="$work/bin:$PATH" "$perf" put_bw --sizes 4k -n 5 --plot "$work/rates.png"
+out=$(cat "$work/script")
 says "title 'put_bw block'\$"
 checks=$((checks + 1))
 awk '/^set xrange/ {split(substr($3, 2), x, ":")} /^set yrange/ {split(substr($3, 2), y, ":")} /^4096 / {point = $2}
   END {exit !(x[1] + 0 < 4096 && 4096 < x[2] + 0 && y[1] + 0 < point && point < y[2] + 0)}' <<<"$out" || wrong 'the one point is on no axis'
 if command -v gnuplot >/dev/null; then
-  passes "$perf" put_lat get_lat -e 1k -n 5 --plot "$scratch/it's \"one\".png"
+  passes "$perf" put_lat get_lat -e 1k -n 5 --plot "$work/it's \"one\".png"
   checks=$((checks + 1))
-  [ "$(head -c 4 "$scratch/it's \"one\".png" | tail -c 3)" = PNG ] || wrong '--plot drew no PNG'
+  [ "$(head -c 4 "$work/it's \"one\".png" | tail -c 3)" = PNG ] || wrong '--plot drew no PNG'
 else
   echo 'no gnuplot: --plot is not tried'
 fi
 
-echo "$checks checks, $failures failures"
-[ $failures = 0 ]
+finish

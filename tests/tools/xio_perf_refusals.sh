@@ -1,30 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What xio-perf refuses, with which sentence, and how it ends when something fails.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 perf=$builddir/xio-perf
-run=$start
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
-scratch=$(mktemp -d) || exit 1
-trap 'rm -rf "$scratch"' EXIT
 unset "${!XIO_@}" 2>/dev/null
 export XIO_TIMEOUT_MS=60000
 
 # ends STATUS SENTENCE COMMAND...
 ends() {
-  local expected=$1 sentence=$2 got
-  shift 2
-  out=$(timeout -k 5 120 "$@" 2>&1)
-  got=$?
-  checks=$((checks + 2))
-  [ $got = "$expected" ] || wrong "status $got and not $expected: $*"
-  grep -qE -- "$sentence" <<<"$out" || wrong "not said by $*: $sentence"
+  returns "$1" "${@:3}"
+  says "$2"
 }
 refuses() {
   local sentence=$1
@@ -94,54 +82,54 @@ refuses 'are no whole waves of' put_bw -s wave -t 33
 refuses 'of which [0-9]+ run at the same time' put_bw -c 65535 --lockstep
 refuses 'samples do not fit' put_lat -n 10000000 -s block nvme_read -c 1024 -t 1024
 refuses 'take more than 4G of memory' nvme_read -b 1G -e 1G
-refuses 'a barrier has none' barrier --plot "$scratch/x.png"
+refuses 'a barrier has none' barrier --plot "$work/x.png"
 refuses '--wide goes with --format table' put_lat --wide --format csv
-refuses 'its folder is not there' put_lat --plot "$scratch/none/x.png"
-mkdir "$scratch/folder"
-refuses '--plot .*/folder: that is no file' put_lat --plot "$scratch/folder"
-mkfifo "$scratch/fifo"
-refuses '--plot .*/fifo: that is no file' put_lat --plot "$scratch/fifo"
+refuses 'its folder is not there' put_lat --plot "$work/none/x.png"
+mkdir "$work/folder"
+refuses '--plot .*/folder: that is no file' put_lat --plot "$work/folder"
+mkfifo "$work/fifo"
+refuses '--plot .*/fifo: that is no file' put_lat --plot "$work/fifo"
 checks=$((checks + 2))
-[ -d "$scratch/folder" ] || wrong '--plot removed a folder'
-[ -p "$scratch/fifo" ] || wrong '--plot removed a pipe'
-out=$(PATH=/nowhere "$perf" put_lat --plot "$scratch/x.png" 2>&1)
+[ -d "$work/folder" ] || wrong '--plot removed a folder'
+[ -p "$work/fifo" ] || wrong '--plot removed a pipe'
+out=$(PATH=/nowhere "$perf" put_lat --plot "$work/x.png" 2>&1)
 checks=$((checks + 1))
 grep -q 'needs gnuplot' <<<"$out" || wrong 'a missing gnuplot is not named'
 # A drive is not written over unasked.
-head -c 64k /dev/urandom >"$scratch/drive"
-sum=$(sha256sum <"$scratch/drive")
-refuses 'drive has 65536 bytes that no test of XIO.s wrote .*; say --i-know' nvme_write --storage "file:$scratch/drive"
+head -c 64k /dev/urandom >"$work/drive"
+sum=$(sha256sum <"$work/drive")
+refuses 'drive has 65536 bytes that no test of XIO.s wrote .*; say --i-know' nvme_write --storage "file:$work/drive"
 refuses 'is a drive, and nvme_write would write over what is on it; say --i-know' nvme_write --storage nvme:ffff:1f:1f.7/1
 # What only the world, or the drive, tells.
 refuses 'put_pingpong takes two PEs and there is one; start it with mpirun -np 2 or xiorun -n 2' put_pingpong
-refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$scratch/drive" -b 4k -e 4k -t 64
+refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$work/drive" -b 4k -e 4k -t 64
 refuses '100 is no multiple of the 512 bytes of a block' nvme_read -b 100 -e 100
 checks=$((checks + 1))
-[ "$sum" = "$(sha256sum <"$scratch/drive")" ] || wrong 'the drive was touched'
-ends 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$run" -n 4 "$perf" p_pingpong
+[ "$sum" = "$(sha256sum <"$work/drive")" ] || wrong 'the drive was touched'
+ends 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$start" -n 4 "$perf" p_pingpong
 # -o of NVSHMEM's command lines is taken, and said to be nothing.
 ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
 
 # --- Failures are reported, with the engine's own words ---
-ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$scratch/none"
+ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$work/none"
 if [ "$gpu" = host ]; then
   ends 1 'put_lat of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' \
-    env XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" put_lat --route rdma -e 8
+    env XIO_MODEL_FAULTS=error@3=remote_access "$start" -n 2 "$perf" put_lat --route rdma -e 8
   # Ten million turns behind the first failure would take more than a second of the processor.
   for test in g_lat 'atomic_lat -a fetch' 'atomic_lat -a fetch_add' 'atomic_lat -a compare_swap' 'atomic_lat -a add'; do
     read -ra words <<<"$test"
     for warm_up in 20 10000000; do
       TIMEFORMAT='%U %S'
       { time ends 1 "${words[0]} of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue .*: op 3 failed: remote access error" \
-        env XIO_MODEL_FAULTS=error@3=remote_access "$perf" "${words[@]}" --route rdma -w $warm_up; } 2>"$scratch/$warm_up"
+        env XIO_MODEL_FAULTS=error@3=remote_access "$perf" "${words[@]}" --route rdma -w $warm_up; } 2>"$work/$warm_up"
     done
     checks=$((checks + 1))
-    awk '{cpu[NR] = $1 + $2} END {exit !(NR == 2 && cpu[2] < cpu[1] + 0.4)}' "$scratch/20" "$scratch/10000000" ||
-      wrong "$test went on after an op that failed: $(paste -d, "$scratch/20" "$scratch/10000000") s of user and system"
+    awk '{cpu[NR] = $1 + $2} END {exit !(NR == 2 && cpu[2] < cpu[1] + 0.4)}' "$work/20" "$work/10000000" ||
+      wrong "$test went on after an op that failed: $(paste -d, "$work/20" "$work/10000000") s of user and system"
   done
   # A time that is over gives way to what the queue says in the end of why nothing came.
   ends 1 'signal_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
-    XIO_MODEL_FAULTS=error@3=remote_access "$run" -n 2 "$perf" signal_pingpong --route rdma -n 20
+    XIO_MODEL_FAULTS=error@3=remote_access "$start" -n 2 "$perf" signal_pingpong --route rdma -n 20
   # The first failure is reported, and not the timeout that follows; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
     ends 1 'nvme_read of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
@@ -183,5 +171,4 @@ fi
 # shellcheck disable=SC2016  # for the inner shell
 ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
 
-echo "$checks checks, $failures failures"
-[ $failures = 0 ]
+finish

@@ -1,28 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # xio-tester: every endpoint on software devices, what it finds when data is wrong, and what it refuses.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'xio-tester is tried on software devices'; fi
 unset "${!XIO_NVME@}" "${!XIO_NIC@}" "${!XIO_RDMA@}" "${!XIO_SDMA@}" "${!XIO_MODEL@}" XIO_ROUTE XIO_MEMORY_MODE 2>/dev/null
 export XIO_BACKEND=model XIO_TIMEOUT_MS=60000
 tester=$builddir/xio-tester
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 
-# status EXPECTED ARGUMENT...: runs it; $out is all that it printed.
-status() {
-  local expected=$1 got
-  shift
-  out=$(timeout -k 5 120 "$tester" "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "status $got and not $expected: xio-tester $*"
-}
+# status EXPECTED ARGUMENT...: of xio-tester.
+status() { returns "$1" "$tester" "${@:2}"; }
 
 # --- Without an endpoint ---
 status 0 --list-endpoints
@@ -294,5 +281,4 @@ interrupted 130 sdma-ep -n 1000000000 ping-pong
 interrupted 130 test-ep -n 8000000000
 interrupted 130 -t 2 test-ep -n 8000000000 --emulate --doorbell 4
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

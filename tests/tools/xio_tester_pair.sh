@@ -1,18 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # rdma-ep between two PEs: as two nodes, under xiorun and under mpirun.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 if ! has XIO_ENABLE_MODEL || ! has HAVE_SODIUM; then skip 'two nodes want the software NIC and the TCP bootstrap'; fi
 unset "${!XIO_@}" 2>/dev/null
 export XIO_BACKEND=model XIO_TIMEOUT_MS=60000
 tester=$builddir/xio-tester
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 key=0123456789abcdef0123456789abcdef
 port=$((20000 + RANDOM % 20000))
 
@@ -88,5 +82,4 @@ else
   echo 'not run: mpirun'
 fi
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

@@ -1,18 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # What xio-tester refuses: a sentence, exit status 2, and nothing touched.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}"
+# shellcheck source=tests/tools/said.sh
+. "${0%/*}/said.sh" || exit 1
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'xio-tester is tried on software devices'; fi
 unset "${!XIO_@}" 2>/dev/null
 export XIO_BACKEND=model
 tester=$builddir/xio-tester
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-checks=0
-failures=0
 
 # refused SENTENCE ARGUMENT...
 refused() {
@@ -203,5 +197,4 @@ if ! "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1 >/dev
   failures=$((failures + 1))
 fi
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

@@ -2,36 +2,17 @@
 # SPDX-License-Identifier: MIT
 # xio-verify as a user calls it: a whole quick run, what is wrong in its surroundings, what it takes out of the report,
 # and reports that are read again.
-set -uo pipefail
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/said.sh" || exit 1
 verify=$builddir/xio-verify
 if [ ! -x "$verify" ]; then skip 'this build has no xio-verify: it wants nlohmann-json'; fi
 if ! has HAVE_SODIUM; then skip 'xiorun wants libsodium'; fi
 unset "${!XIO_@}" 2>/dev/null
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 export TMPDIR=$work/tmp
 mkdir tmp
 
-# status EXPECTED COMMAND...: runs it; $out is all that it printed.
-status() {
-  local expected=$1 got
-  shift
-  out=$(timeout -k 5 300 "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
-}
-# is WHAT FOUND EXPECTED
-is() {
-  checks=$((checks + 1))
-  [ "$2" = "$3" ] || wrong "$1: '$2' and not '$3'"
-}
+limit=300
 # of FILE PYTHON: an expression over the report r and its stages s by name.
 of() {
   python3 -c '
@@ -44,19 +25,19 @@ print(eval(sys.argv[2]))' "$1" "$2" 2>&1
 clean() { is "left behind after $1" "$(ls -A tmp; pgrep -f "$work" 2>/dev/null)" ''; }
 
 # --- The command line ---
-status 2 "$verify" --only ordres
+returns 2 "$verify" --only ordres
 says "no stage 'ordres'; did you mean|no stage 'ordres'"
-status 2 "$verify" --only orders --skip drive
+returns 2 "$verify" --only orders --skip drive
 says '--only and --skip do not go together'
-status 2 "$verify" --import x --quick
+returns 2 "$verify" --import x --quick
 says '--import reads a report'
-status 2 "$verify" --drive /dev/nvme0
+returns 2 "$verify" --drive /dev/nvme0
 says 'no drive by vfio'
-status 2 "$verify" --pe orders
+returns 2 "$verify" --pe orders
 says 'starts itself'
-status 2 "$verify" --limit 5000
-status 2 "$verify" extra
-status 0 "$verify" --list
+returns 2 "$verify" --limit 5000
+returns 2 "$verify" extra
+returns 0 "$verify" --list
 says '^orders +.* 180 s'
 is 'all deadlines together' "$(($(awk '{print $(NF - 1)}' <<<"$out" | paste -sd+) <= 1200))" 1
 
@@ -64,7 +45,7 @@ is 'all deadlines together' "$(($(awk '{print $(NF - 1)}' <<<"$out" | paste -sd+
 lost_functions() { sed -nE 's/^[^ ]+: ([a-z]+_[a-z]+), .* stands before .*/\1/p' <<<"$out" | sort; }
 lanes=$srcdir/tests/device/lost_lanes.asm
 are_lost=$(sed -n 's/^\(lost_.*\):$/\1/p' "$lanes" | sort)
-status 1 "$verify" --code-object "$lanes"
+returns 1 "$verify" --code-object "$lanes"
 is 'lost lanes in text' "$(lost_functions)" "$are_lost"
 for clang in clang-22 clang-19 clang-17 clang-15 clang; do
   "$clang" -target amdgcn-amd-amdhsa -mcpu=gfx90a -x assembler -c -o lanes.o "$lanes" 2>/dev/null && break
@@ -72,36 +53,36 @@ done
 rocm=/opt/rocm/llvm/bin/llvm-objdump
 if [ -e lanes.o ] && { [ -e $rocm ] || compgen -c llvm-objdump >/dev/null; }; then
   (printf 'a program'; cat lanes.o lanes.o; echo) >program
-  status 1 "$verify" --code-object program
+  returns 1 "$verify" --code-object program
   is 'lost lanes in a program' "$(lost_functions | uniq)" "$are_lost"
   says ' 224 instructions; .* 28 places, .* 12$'
   if [ ! -e $rocm ]; then
-    status 2 env PATH=/nowhere "$verify" --code-object lanes.o
+    returns 2 env PATH=/nowhere "$verify" --code-object lanes.o
     says 'no llvm-objdump'
   fi
 fi
 printf '\177ELF .amdgcn_target' >named
 echo text >plain
-for bad in . nowhere /dev/null named plain; do status 2 "$verify" --code-object "$bad"; done
+for bad in . nowhere /dev/null named plain; do returns 2 "$verify" --code-object "$bad"; done
 says 'has no machine code for AMD GPUs'
 echo CCOB >compressed
-status 2 "$verify" --code-object compressed
+returns 2 "$verify" --code-object compressed
 says 'no-offload-compress'
-status 2 "$verify" --code-object x --quick
+returns 2 "$verify" --code-object x --quick
 says '--code-object reads a file'
 rm -f lanes.o program compressed named plain
 
 # --- Where nothing can be written ---
 touch file there.json other.txt
-status 2 "$verify" --out nowhere/r.json
+returns 2 "$verify" --out nowhere/r.json
 says 'nowhere/r.json cannot be written: No such file'
-status 2 "$verify" --out file/r.json
+returns 2 "$verify" --out file/r.json
 says 'Not a directory'
-status 2 "$verify" --out there.json
+returns 2 "$verify" --out there.json
 says 'is there already'
-status 2 "$verify" --out other.json
+returns 2 "$verify" --out other.json
 says 'other.txt is there already'
-status 2 env TMPDIR=/nowhere "$verify" --out r.json
+returns 2 env TMPDIR=/nowhere "$verify" --out r.json
 says 'TMPDIR'
 is 'nothing was written' "$(ls)" $'file\nother.txt\nthere.json\ntmp'
 
@@ -116,14 +97,14 @@ case "$*" in
 esac
 END
 chmod +x bin/xio-info
-status 1 bin/xio-verify --out none.json
+returns 1 bin/xio-verify --out none.json
 says 'no GPU can be used: no ROCm-capable device is detected; the report has what else was found'
 if command -v python3 >/dev/null; then
   is 'stages without a GPU' "$(of none.json 'set(s[n]["status"] for n in ("orders", "sdma", "cost-rdma"))')" "{'skipped'}"
   is 'verdict without a GPU' "$(of none.json 'r["verdict"]')" incomplete
 fi
 clean 'a run without a GPU'
-status 2 bin/xio-verify --import none.json
+returns 2 bin/xio-verify --import none.json
 says 'no stage with kernels ran'
 
 if ! has XIO_ENABLE_MODEL; then
@@ -133,7 +114,7 @@ if ! has XIO_ENABLE_MODEL; then
 fi
 if ! command -v python3 >/dev/null; then skip 'no python3 to look into reports'; fi
 if [ "$gpu" != host ] && [ "$(gpus)" = 0 ]; then
-  status 1 "$verify" --quick --out here.json
+  returns 1 "$verify" --quick --out here.json
   says 'no GPU can be used'
   echo "$checks checks, $failures failures; no GPU here for the rest"
   [ $failures = 0 ]
@@ -154,7 +135,7 @@ echo "6.8.0-$host" >sys/proc/osrelease_unused
 mkdir -p sys/proc/sys/kernel && echo "6.8.0 built by $user@$host at 192.168.17.4" >sys/proc/sys/kernel/osrelease
 echo 'PRETTY_NAME="Some Linux of fe80::1322:33ff:fe44:5566"' >sys/etc/os-release
 names=(HOSTNAME="$host" USER="$user" LOGNAME="$user" HOME="$work/home/$user" XIO_MACHINE="$host.lab")
-status 0 env "${names[@]}" "$verify" --quick --out whole.json --root "$work/sys"
+returns 0 env "${names[@]}" "$verify" --quick --out whole.json --root "$work/sys"
 says '^passed: the report is whole.json, and as text whole.txt'
 clean 'a whole run'
 for report in whole.json whole.txt; do
@@ -180,17 +161,17 @@ is 'data of both PEs' "$(of whole.json "set(row['pe'] for row in s['auto']['rows
 is 'no folder in commands' "$(of whole.json "[n for n in s if '/' in s[n].get('command', '')]")" '[]'
 
 # --- Read again ---
-status 0 "$verify" --import whole.json
+returns 0 "$verify" --import whole.json
 is 'rows' "$(grep -c '^| .* | .* | .* | .* | .* |$' <<<"$out")" "$(of whole.json 'len([n for n in s if s[n]["status"] == "passed"]) - 4')"
 says '^\| .* \| orders: .*0 forbidden outcomes in [0-9]+ runs'
 says '^\| .* \| cost-direct: .*put..lat thread 8 B [0-9.]+ us'
 mkfifo fifo
-for bad in fifo . nowhere.json whole.txt /dev/zero; do status 2 "$verify" --import "$bad"; done
+for bad in fifo . nowhere.json whole.txt /dev/zero; do returns 2 "$verify" --import "$bad"; done
 head -c 1000 whole.json >half.json
-status 2 "$verify" --import half.json
+returns 2 "$verify" --import half.json
 says 'no JSON'
 sed 's/"passed"/"splendid"/' whole.json >word.json
-status 2 "$verify" --import word.json
+returns 2 "$verify" --import word.json
 says 'a word that xio-verify does not write'
 
 # --- Stages that hang, crash and lie: by a launcher that does ---
@@ -198,23 +179,23 @@ printf '#!/bin/sh\necho begun >&2\nsleep 1000 & sleep 1000\n' >hangs
 printf '#!/bin/sh\nkill -SEGV $$\n' >crashes
 printf '#!/bin/sh\nexit 0\n' >lies
 chmod +x hangs crashes lies
-status 1 "$verify" --quick --only direct --deadline 1 --launcher ./hangs --out hangs.json
+returns 1 "$verify" --quick --only direct --deadline 1 --launcher ./hangs --out hangs.json
 says 'direct: timed out: it was not over after 1 s: begun'
 is 'status of a stage that hangs' "$(of hangs.json '(s["direct"]["status"], r["verdict"])')" "('timed out', 'incomplete')"
 clean 'a stage that hangs'
 printf '#!/bin/sh\nenv | grep ^XIO_TCP_ >&2\nexit 9\n' >tells
 chmod +x tells
-status 1 env XIO_TCP_RANK=1 XIO_TCP_SIZE=2 XIO_TCP_ROOT=192.0.2.1:1 XIO_TCP_PORTS=20000-20100 \
+returns 1 env XIO_TCP_RANK=1 XIO_TCP_SIZE=2 XIO_TCP_ROOT=192.0.2.1:1 XIO_TCP_PORTS=20000-20100 \
   "$verify" --quick --only direct --launcher ./tells --out tells.json
 says 'direct: failed: exit status 9: XIO_TCP_PORTS=20000-20100$'
-status 1 "$verify" --quick --only direct --launcher ./crashes --out crashes.json
+returns 1 "$verify" --quick --only direct --launcher ./crashes --out crashes.json
 says 'direct: crashed: ended by signal 11'
-status 1 "$verify" --quick --only direct --launcher ./lies --out lies.json
+returns 1 "$verify" --quick --only direct --launcher ./lies --out lies.json
 says 'direct: failed: it ended without a result'
-status 1 "$verify" --quick --only direct --launcher ./nowhere --out nowhere.json
+returns 1 "$verify" --quick --only direct --launcher ./nowhere --out nowhere.json
 says 'direct: failed: its program could not be started: No such file'
 # Engines that fail say why.
-status 1 env XIO_MODEL_FAULTS=drop=1 XIO_TIMEOUT_MS=500 "$verify" --quick --only rdma --out faults.json
+returns 1 env XIO_MODEL_FAULTS=drop=1 XIO_TIMEOUT_MS=500 "$verify" --quick --only rdma --out faults.json
 is 'an engine that loses all' "$(of faults.json 's["rdma"]["status"]')" failed
 says 'rdma: failed: [0-9]+ of [0-9]+ rows failed, the first: put'
 
@@ -231,5 +212,4 @@ is 'status when interrupted' $? 130
 is 'report when interrupted' "$(of stopped.json '(r["verdict"], s["direct"]["why"])')" "('incomplete', 'xio-verify was interrupted')"
 clean 'an interrupt'
 
-echo "$checks checks, $failures failures"
-[ $failures = 0 ]
+finish

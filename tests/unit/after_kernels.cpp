@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls that wait for kernels are made in order on a thread of their own; their givers wait as long as they said.
 #include "gpu/after_kernels.hpp"
-
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
-#include <memory>
-#include <stdexcept>
-#include <thread>
-#include <vector>
+#include "../gtest.hpp"
 
 namespace xio::gpu {
 namespace {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The books of the symmetric heap, against a reference that keeps one flag per granule.
 #include "memory/allocator.hpp"
+#include "../gtest.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
 #include <random>
-#include <vector>
 
 namespace {
 
@@ -26,11 +23,9 @@ TEST(allocator, gives_the_whole_range_and_takes_it_back) {
 
 TEST(allocator, refuses_nothing_and_too_much) {
   allocator a(0, 65536);
-  EXPECT_EQ(a.allocate(0, 128), std::nullopt);
-  EXPECT_EQ(a.allocate(65537, 128), std::nullopt);
-  EXPECT_EQ(a.allocate(UINT64_MAX, 128), std::nullopt);
-  EXPECT_EQ(a.allocate(UINT64_MAX - 126, 128), std::nullopt);
-  EXPECT_EQ(a.live_blocks(), 0u);
+  EXPECT_PAIRS((a.allocate(0, 128), std::nullopt), (a.allocate(65537, 128), std::nullopt),
+               (a.allocate(UINT64_MAX, 128), std::nullopt), (a.allocate(UINT64_MAX - 126, 128), std::nullopt),
+               (a.live_blocks(), 0u));
 }
 
 TEST(allocator, takes_the_best_fit_and_then_the_lowest) {
@@ -43,10 +38,8 @@ TEST(allocator, takes_the_best_fit_and_then_the_lowest) {
     kept.push_back(*a.allocate(128, 128));
   }
   for (const auto h : holes) a.release(h);
-  EXPECT_EQ(a.allocate(500, 128), holes[1]);
-  EXPECT_EQ(a.allocate(500, 128), holes[3]);
-  EXPECT_EQ(a.allocate(500, 128), holes[0]);
-  EXPECT_EQ(a.allocate(2048, 128), holes[2]);
+  EXPECT_PAIRS((a.allocate(500, 128), holes[1]), (a.allocate(500, 128), holes[3]), (a.allocate(500, 128), holes[0]),
+               (a.allocate(2048, 128), holes[2]));
 }
 
 TEST(allocator, coalesces_with_both_neighbours_in_any_order) {
@@ -78,10 +71,8 @@ TEST(allocator, finds_the_block_of_any_byte_in_it) {
   allocator a(0, 65536);
   const auto first = *a.allocate(1000, 128);  // 1024 with padding
   const auto second = *a.allocate(128, 128);
-  EXPECT_EQ(a.find(first)->offset, first);
-  EXPECT_EQ(a.find(first + 1023)->offset, first);
-  EXPECT_EQ(a.find(first)->bytes, 1024u);
-  EXPECT_EQ(a.find(second)->offset, second);
+  EXPECT_PAIRS((a.find(first)->offset, first), (a.find(first + 1023)->offset, first), (a.find(first)->bytes, 1024u),
+               (a.find(second)->offset, second));
   EXPECT_FALSE(a.find(second + 128));
   a.release(first);
   EXPECT_FALSE(a.find(first));

@@ -2,12 +2,8 @@
 // The bytes of bnxt_re entries, doorbells and completions, against values written by hand from the structs and masks in
 // rdma-core's providers/bnxt_re/bnxt_re-abi.h (all little endian) and from what verbs.c, db.c and memory.h do with
 // them.
+#include "../gtest.hpp"
 #include "xio/wire/bnxt.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <vector>
 
 namespace {
 
@@ -27,12 +23,8 @@ TEST(bnxt_wire, header) {
                                      0xd4, 0xc3, 0xb2, 0xa1,  //
                                      0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}));
   const w::header h = w::get_header(dw);
-  EXPECT_EQ(h.op, 0x0bu);
-  EXPECT_EQ(h.flags, 1u);
-  EXPECT_EQ(h.slots, 3u);
-  EXPECT_EQ(h.key_or_immediate, 0xa1b2c3d4u);
-  EXPECT_EQ(h.lower, 0x1122334455667788u);
-  EXPECT_EQ(h.reserved, 0u);
+  EXPECT_PAIRS((h.op, 0x0bu), (h.flags, 1u), (h.slots, 3u), (h.key_or_immediate, 0xa1b2c3d4u),
+               (h.lower, 0x1122334455667788u), (h.reserved, 0u));
   dw[0] |= 0x01000000;
   EXPECT_NE(w::get_header(dw).reserved, 0u);
 }
@@ -59,44 +51,26 @@ TEST(bnxt_wire, second_headers_and_sges) {
 
 // enum bnxt_re_wr_opcode, enum bnxt_re_wr_flags; main.h and bnxt_re-abi.h for the sizes.
 TEST(bnxt_wire, numbers) {
-  EXPECT_EQ(w::op_send, 0x00u);
-  EXPECT_EQ(w::op_send_imm, 0x01u);
-  EXPECT_EQ(w::op_send_invalidate, 0x02u);
-  EXPECT_EQ(w::op_rdma_write, 0x04u);
-  EXPECT_EQ(w::op_rdma_write_imm, 0x05u);
-  EXPECT_EQ(w::op_rdma_read, 0x06u);
-  EXPECT_EQ(w::op_atomic_cs, 0x08u);
-  EXPECT_EQ(w::op_atomic_fa, 0x0bu);
-  EXPECT_EQ(w::op_local_invalidate, 0x0cu);
-  EXPECT_EQ(w::op_bind, 0x0eu);
-  EXPECT_EQ(w::op_receive, 0x80u);
-  EXPECT_EQ(w::k_signaled, 0x01u);
-  EXPECT_EQ(w::k_read_fence, 0x02u);
-  EXPECT_EQ(w::k_fence, 0x04u);
-  EXPECT_EQ(w::k_solicited, 0x08u);
-  EXPECT_EQ(w::k_inline, 0x10u);
-  EXPECT_EQ(w::k_wqe_bytes, 128u);
-  EXPECT_EQ(w::k_inline_bytes, 0x60u);
-  EXPECT_EQ(w::k_header_slots + w::k_max_sges, w::k_wqe_slots);
-  EXPECT_EQ(w::k_inline_at + w::k_inline_bytes, w::k_wqe_bytes);
+  EXPECT_PAIRS((w::op_send, 0x00u), (w::op_send_imm, 0x01u), (w::op_send_invalidate, 0x02u), (w::op_rdma_write, 0x04u),
+               (w::op_rdma_write_imm, 0x05u), (w::op_rdma_read, 0x06u), (w::op_atomic_cs, 0x08u),
+               (w::op_atomic_fa, 0x0bu), (w::op_local_invalidate, 0x0cu), (w::op_bind, 0x0eu), (w::op_receive, 0x80u),
+               (w::k_signaled, 0x01u), (w::k_read_fence, 0x02u), (w::k_fence, 0x04u), (w::k_solicited, 0x08u),
+               (w::k_inline, 0x10u), (w::k_wqe_bytes, 128u), (w::k_inline_bytes, 0x60u),
+               (w::k_header_slots + w::k_max_sges, w::k_wqe_slots),
+               (w::k_inline_at + w::k_inline_bytes, w::k_wqe_bytes));
 }
 
 // verbs.c, bnxt_re_required_slots: two header slots and the payload rounded up to 16 bytes.
 TEST(bnxt_wire, inline_slots) {
-  EXPECT_EQ(w::inline_slots(0), 2u);
-  EXPECT_EQ(w::inline_slots(1), 3u);
-  EXPECT_EQ(w::inline_slots(16), 3u);
-  EXPECT_EQ(w::inline_slots(17), 4u);
-  EXPECT_EQ(w::inline_slots(96), 8u);
+  EXPECT_PAIRS((w::inline_slots(0), 2u), (w::inline_slots(1), 3u), (w::inline_slots(16), 3u), (w::inline_slots(17), 4u),
+               (w::inline_slots(96), 8u));
 }
 
 // enum bnxt_re_msns_mask: start PSN 23:0, next PSN 47:24, start index 63:48. verbs.h, bnxt_re_update_msn_tbl masks.
 TEST(bnxt_wire, msn_entry) {
   const std::uint64_t e = w::msn_entry(0x010203, 0x111213, 0x2122);
-  EXPECT_EQ(bytes_of(&e, 8), (bytes{3, 2, 1, 0x13, 0x12, 0x11, 0x22, 0x21}));
-  EXPECT_EQ(w::get_msn(e).start_psn, 0x010203u);
-  EXPECT_EQ(w::get_msn(e).next_psn, 0x111213u);
-  EXPECT_EQ(w::get_msn(e).start_index, 0x2122u);
+  EXPECT_PAIRS((bytes_of(&e, 8), (bytes{3, 2, 1, 0x13, 0x12, 0x11, 0x22, 0x21})), (w::get_msn(e).start_psn, 0x010203u),
+               (w::get_msn(e).next_psn, 0x111213u), (w::get_msn(e).start_index, 0x2122u));
   const std::uint64_t wraps = w::msn_entry(0xffffff, 0x1000001, 0x10003);
   EXPECT_EQ(bytes_of(&wraps, 8), (bytes{0xff, 0xff, 0xff, 1, 0, 0, 3, 0}));
 }
@@ -113,11 +87,8 @@ TEST(bnxt_wire, psn_search_entry) {
 
 // verbs.c, bnxt_re_fill_psns_for_msntbl.
 TEST(bnxt_wire, packets) {
-  EXPECT_EQ(w::packets_of(0, 1024), 1u);
-  EXPECT_EQ(w::packets_of(1, 1024), 1u);
-  EXPECT_EQ(w::packets_of(1024, 1024), 1u);
-  EXPECT_EQ(w::packets_of(1025, 1024), 2u);
-  EXPECT_EQ(w::packets_of(std::uint64_t{1} << 31, 256), 1u << 23);
+  EXPECT_PAIRS((w::packets_of(0, 1024), 1u), (w::packets_of(1, 1024), 1u), (w::packets_of(1024, 1024), 1u),
+               (w::packets_of(1025, 1024), 2u), (w::packets_of(std::uint64_t{1} << 31, 256), 1u << 23));
 }
 
 // struct bnxt_re_db_hdr {indx, typ_qid}; enum bnxt_re_db_mask: index 23:0, epoch 24, toggle 25, queue 19:0, valid 26,
@@ -130,14 +101,8 @@ TEST(bnxt_wire, doorbell) {
   const std::uint64_t arm = w::doorbell_value(w::bell_cq_arm, 0x40, 5, 0, 1);
   EXPECT_EQ(bytes_of(&arm, 8), (bytes{5, 0, 0, 0x02, 0x40, 0, 0, 0x64}));
   const w::doorbell d = w::get_doorbell(cq);
-  EXPECT_EQ(d.type, 4u);
-  EXPECT_EQ(d.queue, 0xabcdeu);
-  EXPECT_EQ(d.index, 0x010203u);
-  EXPECT_EQ(d.epoch, 1u);
-  EXPECT_EQ(d.toggle, 0u);
-  EXPECT_EQ(d.valid, 1u);
-  EXPECT_EQ(d.reserved, 0u);
-  EXPECT_EQ(w::get_doorbell(arm).toggle, 1u);
+  EXPECT_PAIRS((d.type, 4u), (d.queue, 0xabcdeu), (d.index, 0x010203u), (d.epoch, 1u), (d.toggle, 0u), (d.valid, 1u),
+               (d.reserved, 0u), (w::get_doorbell(arm).toggle, 1u));
   // Every bit belongs to one field.
   for (int bit = 0; bit < 64; ++bit) {
     const w::doorbell one = w::get_doorbell(std::uint64_t{1} << bit);
@@ -149,13 +114,8 @@ TEST(bnxt_wire, doorbell) {
 // memory.h, bnxt_re_incr_tail: the epoch begins with 0 and flips when the index wraps.
 TEST(bnxt_wire, epoch_is_the_laps_parity) {
   const auto at = [](std::uint64_t count) { return w::get_doorbell(w::doorbell_at(w::bell_sq, 1, count, 3)); };
-  EXPECT_EQ(at(7).index, 7u);
-  EXPECT_EQ(at(7).epoch, 0u);
-  EXPECT_EQ(at(8).index, 0u);
-  EXPECT_EQ(at(8).epoch, 1u);
-  EXPECT_EQ(at(16).epoch, 0u);
-  EXPECT_EQ(at((std::uint64_t{1} << 40) + 9).index, 1u);
-  EXPECT_EQ(at((std::uint64_t{1} << 40) + 9).epoch, 1u);
+  EXPECT_PAIRS((at(7).index, 7u), (at(7).epoch, 0u), (at(8).index, 0u), (at(8).epoch, 1u), (at(16).epoch, 0u),
+               (at((std::uint64_t{1} << 40) + 9).index, 1u), (at((std::uint64_t{1} << 40) + 9).epoch, 1u));
 }
 
 // struct bnxt_re_req_cqe {qp_handle, con_indx, rsvd} and bnxt_re_bcqe {flg_st_typ_ph, qphi_rwrid}, laid down by hand;
@@ -178,29 +138,17 @@ TEST(bnxt_wire, completion) {
 
 // enum bnxt_re_wc_type, enum bnxt_re_req_wc_status.
 TEST(bnxt_wire, completion_numbers) {
-  EXPECT_EQ(w::cqe_request, 0x0u);
-  EXPECT_EQ(w::cqe_receive_rc, 0x1u);
-  EXPECT_EQ(w::cqe_terminal, 0xeu);
-  EXPECT_EQ(w::cqe_cut_off, 0xfu);
-  EXPECT_EQ(w::bad_response, 0x1u);
-  EXPECT_EQ(w::local_length, 0x2u);
-  EXPECT_EQ(w::local_qp_operation, 0x3u);
-  EXPECT_EQ(w::local_protection, 0x4u);
-  EXPECT_EQ(w::memory_management, 0x5u);
-  EXPECT_EQ(w::remote_invalid_request, 0x6u);
-  EXPECT_EQ(w::remote_access, 0x7u);
-  EXPECT_EQ(w::remote_operation, 0x8u);
-  EXPECT_EQ(w::rnr_retry_exceeded, 0x9u);
-  EXPECT_EQ(w::retry_exceeded, 0xau);
-  EXPECT_EQ(w::flushed, 0xbu);
+  EXPECT_PAIRS((w::cqe_request, 0x0u), (w::cqe_receive_rc, 0x1u), (w::cqe_terminal, 0xeu), (w::cqe_cut_off, 0xfu),
+               (w::bad_response, 0x1u), (w::local_length, 0x2u), (w::local_qp_operation, 0x3u),
+               (w::local_protection, 0x4u), (w::memory_management, 0x5u), (w::remote_invalid_request, 0x6u),
+               (w::remote_access, 0x7u), (w::remote_operation, 0x8u), (w::rnr_retry_exceeded, 0x9u),
+               (w::retry_exceeded, 0xau), (w::flushed, 0xbu));
 }
 
 // main.h, bnxt_re_change_cq_phase; the first phase is 1 (BNXT_RE_QUEUE_START_PHASE).
 TEST(bnxt_wire, phase_of_a_lap) {
-  EXPECT_EQ(w::cqe_phase_of(0, 3), 1u);
-  EXPECT_EQ(w::cqe_phase_of(7, 3), 1u);
-  EXPECT_EQ(w::cqe_phase_of(8, 3), 0u);
-  EXPECT_EQ(w::cqe_phase_of(16, 3), 1u);
+  EXPECT_PAIRS((w::cqe_phase_of(0, 3), 1u), (w::cqe_phase_of(7, 3), 1u), (w::cqe_phase_of(8, 3), 0u),
+               (w::cqe_phase_of(16, 3), 1u));
 }
 
 }  // namespace

@@ -3,10 +3,6 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-
 #include "base/log.hpp"
 #include "bootstrap_rig.hpp"
 

@@ -3,11 +3,6 @@
 #include <dlfcn.h>
 #include <netdb.h>
 
-#include <atomic>
-#include <cstring>
-#include <mutex>
-#include <string>
-
 #include "bootstrap_rig.hpp"
 
 namespace {

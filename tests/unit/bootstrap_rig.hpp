@@ -2,18 +2,11 @@
 // Ranks of a TCP world as threads of one test, and strangers that talk to rank 0 by hand.
 #pragma once
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <functional>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/link.hpp"

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Keys: what both ends come to, what somebody between them sees, and what stays behind in memory.
-#include <fcntl.h>
 #include <sodium.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cinttypes>
-#include <cstdio>
-#include <cstring>
-#include <mutex>
-#include <string_view>
 
 #include "bootstrap/key.hpp"
 #include "bootstrap/pair_seals.hpp"
@@ -62,10 +52,8 @@ TEST(ephemeral_key, agrees_as_rfc_7748_and_crypto_kx_say) {
   ephemeral_key::half to, from, other_to, other_from;
   ASSERT_TRUE(alice.agree(ephemeral_key::role::caller, b.data(), to, from));
   ASSERT_TRUE(bob.agree(ephemeral_key::role::callee, a.data(), other_to, other_from));
-  EXPECT_EQ(text_of(to.data(), 32), text_of(expected + 32, 32));
-  EXPECT_EQ(text_of(from.data(), 32), text_of(expected, 32));
-  EXPECT_EQ(to, other_to);
-  EXPECT_EQ(from, other_from);
+  EXPECT_PAIRS((text_of(to.data(), 32), text_of(expected + 32, 32)), (text_of(from.data(), 32), text_of(expected, 32)),
+               (to, other_to), (from, other_from));
 }
 
 // With these any two ends would agree on the same, known bytes (RFC 7748 section 6.1: check for the all-zero value).

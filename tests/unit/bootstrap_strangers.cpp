@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Peers that do not hold the key, and peers that change what key holders send to each other, are kept out.
-#include <fcntl.h>
 #include <sodium.h>
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "bootstrap_rig.hpp"
 

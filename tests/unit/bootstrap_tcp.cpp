@@ -2,11 +2,6 @@
 // The TCP bootstrap among honest ranks: worlds form, data is right, what goes wrong is named.
 #include <sodium.h>
 
-#include <array>
-#include <atomic>
-#include <chrono>
-#include <thread>
-
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/star_message.hpp"
 #include "bootstrap/tcp.hpp"

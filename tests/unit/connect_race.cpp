@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A connection to one of several addresses, of which some swallow packets and some refuse.
 #include "base/connect_race.hpp"
+#include "../gtest.hpp"
 
-#include <gtest/gtest.h>
 #include <netinet/in.h>
-
-#include <memory>
-#include <ostream>
-#include <string>
-#include <vector>
 
 namespace {
 

@@ -2,16 +2,10 @@
 # SPDX-License-Identifier: MIT
 # A CUDA build reports in one sentence each thing that it lacks on a machine. fake_cudart.c hides what this machine does
 # have; cases that need a GPU, or two, are tried where they are.
-set -uo pipefail
-# shellcheck source=tests/env.sh.in
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${start:?}"
 # shellcheck source=tests/tools/said.sh
-. "$srcdir/tests/tools/said.sh"
+. "${0%/*}/../tools/said.sh" || exit 1
 info=$builddir/xio-info
 unset "${!XIO_@}" 2>/dev/null
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
 # shellcheck disable=SC2086  # CC may be two words
 $CC -shared -fPIC -Wall -Wextra -Werror "$srcdir/tests/unit/fake_cudart.c" -o "$work/fake.so" -ldl || exit 1
 
@@ -63,5 +57,4 @@ if [ "$gpus" -ge 2 ]; then
   fi
 fi
 
-echo "$checks checks, $failures failed"
-exit $((failures != 0))
+finish

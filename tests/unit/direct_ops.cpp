@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The direct lane and the checks before it, without a library: two heaps in one process make a world of two PEs.
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "ctx/ctx_value.hpp"
 #include "xio/xio_device.hpp"
 
@@ -57,9 +52,7 @@ TEST_F(direct_ops, the_whole_heap_behind_its_head_is_symmetric_and_nothing_else)
   const u64 all = k_heap - sizeof(heap_head);
   std::vector<unsigned char> source(all, 7);
   EXPECT_EQ(xio_put(ctx, mine(), source.data(), all, 1), XIO_OK);
-  EXPECT_EQ(theirs()[0], 7);
-  EXPECT_EQ(theirs()[all - 1], 7);
-  EXPECT_EQ(bytes(1)[sizeof(heap_head) - 1], 0);
+  EXPECT_PAIRS((theirs()[0], 7), (theirs()[all - 1], 7), (bytes(1)[sizeof(heap_head) - 1], 0));
   EXPECT_EQ(xio_put(ctx, mine() - 1, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);
   EXPECT_EQ(xio_put(ctx, mine() + 1, source.data(), all, 1), XIO_ERR_NOT_SYMMETRIC);
   EXPECT_EQ(xio_put(ctx, mine() + all, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);

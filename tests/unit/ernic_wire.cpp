@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The bytes of the emulated NIC's legacy format, against values written by hand from the structures in
 // linux/include/uapi/rdma/vmw_pvrdma-abi.h.
+#include "../gtest.hpp"
 #include "xio/wire/ernic.hpp"
-
-#include <gtest/gtest.h>
-
-#include <vector>
 
 namespace {
 
@@ -49,10 +46,8 @@ TEST(ernic_wire, doorbell) {
 
 // A ring of 8 entries: indices 0 to 15.
 TEST(ernic_wire, indices_count_two_laps) {
-  EXPECT_EQ(w::index_of(7, 3), 7u);
-  EXPECT_EQ(w::index_of(15, 3), 15u);
-  EXPECT_EQ(w::index_of(16, 3), 0u);
-  EXPECT_EQ(w::index_of((std::uint64_t{1} << 40) + 9, 3), 9u);
+  EXPECT_PAIRS((w::index_of(7, 3), 7u), (w::index_of(15, 3), 15u), (w::index_of(16, 3), 0u),
+               (w::index_of((std::uint64_t{1} << 40) + 9, 3), 9u));
   EXPECT_TRUE(w::is_index(15, 3));
   EXPECT_FALSE(w::is_index(16, 3));
   EXPECT_FALSE(w::is_index(0xffffffff, 3));
@@ -63,17 +58,9 @@ TEST(ernic_wire, indices_count_two_laps) {
 }
 
 TEST(ernic_wire, numbers) {
-  EXPECT_EQ(w::op_rdma_write, 0u);
-  EXPECT_EQ(w::op_rdma_write_imm, 1u);
-  EXPECT_EQ(w::op_rdma_read, 4u);
-  EXPECT_EQ(w::op_atomic_cs, 5u);
-  EXPECT_EQ(w::op_atomic_fa, 6u);
-  EXPECT_EQ(w::k_signaled, 2u);
-  EXPECT_EQ(4 * w::k_cqe_qp_at, 8u);
-  EXPECT_EQ(4 * w::k_cqe_opcode_at, 16u);
-  EXPECT_EQ(4 * w::k_cqe_status_at, 20u);
-  EXPECT_EQ(4 * w::k_cqe_bytes_at, 24u);
-  EXPECT_EQ(4 * w::k_cqe_vendor_at, 40u);
+  EXPECT_PAIRS((w::op_rdma_write, 0u), (w::op_rdma_write_imm, 1u), (w::op_rdma_read, 4u), (w::op_atomic_cs, 5u),
+               (w::op_atomic_fa, 6u), (w::k_signaled, 2u), (4 * w::k_cqe_qp_at, 8u), (4 * w::k_cqe_opcode_at, 16u),
+               (4 * w::k_cqe_status_at, 20u), (4 * w::k_cqe_bytes_at, 24u), (4 * w::k_cqe_vendor_at, 40u));
 }
 
 }  // namespace

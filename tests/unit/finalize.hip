@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Host calls while a kernel still uses the world: xio_finalize waits for it on every stream, and no longer than its
 // timeout; other calls do not wait for it.
-#include <gtest/gtest.h>
-
-#include <unistd.h>
-
-#include <chrono>
 #include <new>
-#include <string>
-#include <thread>
 
+#include "../gtest.hpp"
 #include "xio/hip.h"
 #include "xio/memory.h"
 #include "xio/xio.h"

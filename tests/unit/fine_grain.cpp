@@ -4,13 +4,10 @@
 #include "gpu/fine_grain.hpp"
 
 #include <fmt/core.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <string>
 
+#include "../gtest.hpp"
 #include "gpu/device_choice.hpp"
 #include "says.hpp"
 #include "topology/kfd_node.hpp"
@@ -143,11 +140,9 @@ TEST_F(kfd_nodes, partitions_are_one_function_and_several_nodes) {
   for (int part = 1; part < 3; ++part) {
     const auto named = find_named_kfd_node(root_, "0001:43:01." + std::to_string(part));
     ASSERT_TRUE(named) << part;
-    EXPECT_EQ(named->number, 2u + static_cast<unsigned>(part));
-    EXPECT_EQ(named->bus_id, "0001:43:01.0");
-    EXPECT_EQ(named->identity, "0001:43:01.0#" + std::to_string(2 + part));
-    EXPECT_EQ(find(named->identity)->number, named->number);
-    EXPECT_EQ(find(named->identity)->hive, 77u);
+    EXPECT_PAIRS((named->number, 2u + static_cast<unsigned>(part)), (named->bus_id, "0001:43:01.0"),
+                 (named->identity, "0001:43:01.0#" + std::to_string(2 + part)),
+                 (find(named->identity)->number, named->number), (find(named->identity)->hive, 77u));
   }
   EXPECT_EQ(find("0000:02:00.0")->identity, "0000:02:00.0") << "a whole GPU";
   EXPECT_FALSE(find_named_kfd_node(root_, "0001:43:01.3")) << "no such partition";

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The choice of the way by which the host data path is flushed: the table of docs/hdp.md, GPU by GPU.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "memory/hdp.hpp"
 #include "says.hpp"

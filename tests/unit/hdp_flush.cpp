@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Flushing the host data path: what device code does to the register, what the progress thread does, and that nobody
 // waits for ever. A fake HDP holds writes back until it is flushed.
-#include <gtest/gtest.h>
 #include <time.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstring>
-#include <memory>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "ctx/ctx_value.hpp"
 #include "memory/hdp_thread.hpp"
 #include "trapped_page.hpp"
@@ -79,9 +72,7 @@ TEST_F(hdp_flush_test, device_stores_then_reads_back) {
   w->hdp.flush = page.as<u32>();
   set_way(hdp_way::device);
   EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
-  EXPECT_EQ(page.accesses(), "wr");
-  EXPECT_EQ(page.offset(0), 0u);
-  EXPECT_EQ(page.offset(1), 0u);
+  EXPECT_PAIRS((page.accesses(), "wr"), (page.offset(0), 0u), (page.offset(1), 0u));
   *flag = 1;
   EXPECT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK);
   EXPECT_EQ(page.accesses(), "wr") << "after the flag, before the data, and only once";
@@ -148,10 +139,8 @@ TEST_F(hdp_flush_test, requests_of_nics_and_drives_flush_and_those_of_copy_engin
   c.ring_count = 2;
   EXPECT_EQ(hdp_flush_for(c, 0), XIO_OK);
   EXPECT_EQ(page.accesses(), "") << "there was nothing to wait for";
-  EXPECT_EQ(hdp_flush_for(c, u64{1} << 48), XIO_OK);
-  EXPECT_EQ(page.accesses(), "wr");
-  EXPECT_EQ(hdp_flush_for(c, u64{2} << 48), XIO_OK);
-  EXPECT_EQ(page.accesses(), "");
+  EXPECT_PAIRS((hdp_flush_for(c, u64{1} << 48), XIO_OK), (page.accesses(), "wr"),
+               (hdp_flush_for(c, u64{2} << 48), XIO_OK), (page.accesses(), ""));
 }
 
 TEST(hdp_thread, stores_to_the_register_then_reads_it_back) {

@@ -4,14 +4,10 @@
 #include "config.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <functional>
-#include <string>
 
+#include "../gtest.hpp"
 #include "ctx/world.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
@@ -68,9 +64,7 @@ TEST(hdp_world, has_nothing_to_flush_on_the_host) {
   for (const char* way : {"auto", "none"})
     in_worlds(way, [](int pe, world& w, xio_ctx_t ctx) {
       const ctx_view& c = ctx_of(ctx);
-      EXPECT_EQ(c.world->hdp.way, hdp_way::none);
-      EXPECT_EQ(c.flush_ring_count, 0u);
-      EXPECT_EQ(c.ring_count, 0u);
+      EXPECT_PAIRS((c.world->hdp.way, hdp_way::none), (c.flush_ring_count, 0u), (c.ring_count, 0u));
       signal_each_other(pe, w, ctx);
     });
 }

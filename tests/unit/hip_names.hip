@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The part of HIP that real programs use beside XIO's own, on the host platform: shuffles, votes, atomics with an order
 // and a scope, the workgroup of cooperative groups, and kernels that are overloads or templates.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <iterator>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "xio/hip.h"
 #include "xio/hip_groups.h"
 
@@ -126,11 +120,7 @@ TEST(hip_names, atomics_with_order_and_scope_lose_nothing) {
   int least = 0, most = 0, bad = 0;
   hipLaunchKernelGGL(atomics, dim3(4), dim3(100), 0, nullptr, &sum, &real, &least, &most, &flag, &bad);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
-  EXPECT_EQ(sum, 400u);
-  EXPECT_EQ(real, 100.0);
-  EXPECT_EQ(least, -399);
-  EXPECT_EQ(most, 399);
-  EXPECT_EQ(bad, 0);
+  EXPECT_PAIRS((sum, 400u), (real, 100.0), (least, -399), (most, 399), (bad, 0));
 }
 
 // --- Kernels of one name ---
@@ -154,10 +144,7 @@ TEST(hip_names, a_launch_chooses_among_overloads_and_deduces_templates) {
   hipLaunchKernelGGL(doubled, dim3(1), dim3(1), 0, nullptr, &twice, 21);
   hipLaunchKernelGGL(HIP_KERNEL_NAME(times<int, 5>), dim3(1), dim3(1), 0, nullptr, &five, 7);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
-  EXPECT_EQ(whole, 3);
-  EXPECT_EQ(real, 2.5);
-  EXPECT_EQ(twice, 42);
-  EXPECT_EQ(five, 35);
+  EXPECT_PAIRS((whole, 3), (real, 2.5), (twice, 42), (five, 35));
 }
 
 // The arguments are those of the launch, though the variables change after it.

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The host executor through the HIP names and platform.hpp: where a thread is, waves, collectives, convergence,
 // shared memory. tests/source.sh runs it with fibers and with threads, with waves of 64 and of 32 lanes.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <set>
-#include <stdexcept>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "xio/device/platform/lanes.hpp"
 #include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"

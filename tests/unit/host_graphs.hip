@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Captures and graphs on the host platform: work that is done at each launch and not before, forks and joins, and the
 // calls that HIP and CUDA refuse beside a capture.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <thread>
-
+#include "../gtest.hpp"
 #include "xio/hip.h"
 
 namespace {

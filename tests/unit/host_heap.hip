@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Memory of the host platform: heaps that other processes map, buffers, and what software devices do to payload.
 // The last test is the platform's promise of progress among processes.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <chrono>
-#include <cstring>
-#include <functional>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/stacks.hpp"
@@ -187,9 +177,7 @@ TEST(host_heap, a_buffer_is_zeroed_aligned_and_moves) {
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(a.as<char>()[i], 0);
   void* at = a.data();
   gpu::buffer b(std::move(a));
-  EXPECT_EQ(b.data(), at);
-  EXPECT_EQ(b.size(), 1000u);
-  EXPECT_EQ(a.data(), nullptr);
+  EXPECT_PAIRS((b.data(), at), (b.size(), 1000u), (a.data(), nullptr));
   a = std::move(b);
   EXPECT_EQ(a.data(), at);
   std::string sentence;
@@ -213,9 +201,7 @@ void check_atomics() {
   EXPECT_EQ(go(atomic_op::compare_swap, 1, 0x0c), T{0x0c});
   EXPECT_EQ(go(atomic_op::swap, 0), T{1});
   EXPECT_EQ(go(atomic_op::add, T(-1)), T{0});
-  EXPECT_EQ(*w, T(-1));
-  EXPECT_EQ(words[0], T{7});
-  EXPECT_EQ(words[2], T{9});
+  EXPECT_PAIRS((*w, T(-1)), (words[0], T{7}), (words[2], T{9}));
 }
 
 TEST(host_heap, payload_atomics_of_both_widths) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // HIP calls on the host platform with what is no handle, no more one, or another kind of memory: an error of HIP's, and
 // the process lives and what is live works.
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <set>
-#include <string>
-
+#include "../gtest.hpp"
 #include "xio/device/impl/forms.hpp"
 #include "xio/hip.h"
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A GPU thread of the host platform that runs out of its stack: the process says so before it dies, and other SIGSEGVs
 // and other handlers are as they were. Each case is a process of its own.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
-
+#include "../gtest.hpp"
 #include "xio/hip.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Streams, events and progress on the host platform: kernels that wait for each other all get their turn.
-#include <gtest/gtest.h>
 #include <sched.h>
 
-#include <atomic>
-#include <chrono>
-#include <stdexcept>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 

@@ -3,11 +3,8 @@
 #include "base/interfaces.hpp"
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 
-#include <ostream>
-#include <set>
-
+#include "../gtest.hpp"
 #include "base/port_range.hpp"
 #include "refusal.hpp"
 

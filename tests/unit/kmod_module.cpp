@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The library's side of the kernel module, with a test in the module's place: what a refusal says, how segments become
 // runs, and that memory stays pinned while a command may name it. tests/vm/kmod.sh has the module itself.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "transport/nvme/kmod_module.hpp"
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/memory_file.hpp"
 #include "memory/dmabuf.hpp"
 #include "transport/nvme/kmod_memory.hpp"
-#include "transport/nvme/kmod_module.hpp"
 #include "transport/nvme/vfio_function.hpp"
 #include "xio/device/impl/bus_rows.hpp"
 
@@ -176,12 +165,8 @@ TEST(kmod_module, the_device_and_the_flag_reach_the_module) {
   const kmod_module module("kmod:x", "10ab:c1:1f.7", m);
   m.segments = {{0x1000, 4096}};
   (void)module.pin_dmabuf(42, true);
-  EXPECT_EQ(m.last_pin.device.domain, 0x10abu);
-  EXPECT_EQ(m.last_pin.device.bus, 0xc1);
-  EXPECT_EQ(m.last_pin.device.slot, 0x1f);
-  EXPECT_EQ(m.last_pin.device.function, 7);
-  EXPECT_EQ(m.last_pin.dmabuf, 42);
-  EXPECT_EQ(m.last_pin.flags, XIO_KMOD_PIN_DEVICE);
+  EXPECT_PAIRS((m.last_pin.device.domain, 0x10abu), (m.last_pin.device.bus, 0xc1), (m.last_pin.device.slot, 0x1f),
+               (m.last_pin.device.function, 7), (m.last_pin.dmabuf, 42), (m.last_pin.flags, XIO_KMOD_PIN_DEVICE));
   (void)module.pin_dmabuf(42, false);
   EXPECT_EQ(m.last_pin.flags, 0u);
 }
@@ -192,15 +177,9 @@ TEST(kmod_module, neighbours_on_the_bus_are_one_run) {
   m.segments = {{0x10000, 0x2000}, {0x12000, 0x1000}, {0x20000, 0x1000}, {0x1f000, 0x1000}, {0x20000, 0x3000}};
   const auto pin = module.pin_dmabuf(3, false);
   ASSERT_EQ(pin.runs.size(), 3u);
-  EXPECT_EQ(pin.runs[0].offset, 0u);
-  EXPECT_EQ(pin.runs[0].address, 0x10000u);
-  EXPECT_EQ(pin.runs[0].bytes, 0x3000u);
-  EXPECT_EQ(pin.runs[1].offset, 0x3000u);
-  EXPECT_EQ(pin.runs[1].address, 0x20000u);
-  EXPECT_EQ(pin.runs[1].bytes, 0x1000u);
-  EXPECT_EQ(pin.runs[2].offset, 0x4000u);
-  EXPECT_EQ(pin.runs[2].address, 0x1f000u);
-  EXPECT_EQ(pin.runs[2].bytes, 0x4000u);
+  EXPECT_PAIRS((pin.runs[0].offset, 0u), (pin.runs[0].address, 0x10000u), (pin.runs[0].bytes, 0x3000u),
+               (pin.runs[1].offset, 0x3000u), (pin.runs[1].address, 0x20000u), (pin.runs[1].bytes, 0x1000u),
+               (pin.runs[2].offset, 0x4000u), (pin.runs[2].address, 0x1f000u), (pin.runs[2].bytes, 0x4000u));
   module.release(pin.handle);
   EXPECT_TRUE(m.held.empty());
 }
@@ -272,9 +251,7 @@ TEST(kmod_memory, equal_runs_are_one_table) {
   const auto c = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x40000, 4096}}, 8192);
   EXPECT_EQ(a.get(), b.get());
   EXPECT_NE(a.get(), c.get());
-  EXPECT_EQ(a->shift(), 12u);
-  EXPECT_EQ(a->word() & dev::k_shift_bits, 12u);
-  EXPECT_EQ(a->address_of(4100), 0x30004u);
+  EXPECT_PAIRS((a->shift(), 12u), (a->word() & dev::k_shift_bits, 12u), (a->address_of(4100), 0x30004u));
 }
 
 TEST(kmod_memory, runs_are_cut_into_rows_of_one_length) {

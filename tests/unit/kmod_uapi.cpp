@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What programs and the kernel module agree on, and how a drive is found that the kernel has.
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
-#include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <utility>
 
 #include "../../kernel/xio/xio_uapi.h"
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "config.h"
 #include "transport/nvme/kmod_drive.hpp"

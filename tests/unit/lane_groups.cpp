@@ -3,9 +3,7 @@
 // group, all of a group get the leader's result, and nobody waits for a lane that has left.
 #include "lane_groups.hpp"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 
 namespace {

@@ -3,14 +3,11 @@
 // refused by the host. A process of its own, for what a file left out is left out of the process.
 #define XIO_ENGINES direct + rdma
 #define XIO_FAMILIES ionic
-#include <gtest/gtest.h>
+#include "../gtest.hpp"
+
 #include <xio/hip.h>
 #include <xio/xio.h>
 
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <vector>
 #include <xio/xio_device.hpp>
 
 namespace {
@@ -63,10 +60,8 @@ void expect_data_moves(xio_world_t* world) {
   EXPECT_EQ(status[5], 9);
   std::uint64_t found[18];
   ASSERT_EQ(hipMemcpy(found, to, sizeof found, hipMemcpyDeviceToHost), hipSuccess);
-  EXPECT_EQ(std::memcmp(found, from, sizeof from), 0);
-  EXPECT_EQ(std::memcmp(found + 8, from, sizeof from), 0);
-  EXPECT_EQ(found[16], 7u);
-  EXPECT_EQ(found[17], 10u);
+  EXPECT_PAIRS((std::memcmp(found, from, sizeof from), 0), (std::memcmp(found + 8, from, sizeof from), 0),
+               (found[16], 7u), (found[17], 10u));
   EXPECT_EQ(hipHostFree(status), hipSuccess);
   EXPECT_EQ(xio_free(world, block), XIO_OK);
   EXPECT_EQ(xio_ctx_destroy(world, ctx), XIO_OK) << xio_last_error();

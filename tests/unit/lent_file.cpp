@@ -3,18 +3,10 @@
 // borrowers that say nothing hold nobody up for long.
 #include "gpu/lent_file.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstring>
-#include <functional>
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "refusal.hpp"
 

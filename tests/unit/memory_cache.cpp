@@ -2,14 +2,7 @@
 // The registration cache, against an engine that counts, and through worlds and the real engines' books.
 #include "memory/cache.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <map>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
@@ -66,11 +59,7 @@ TEST(cache, the_same_block_again_asks_no_engine) {
     EXPECT_EQ(again.known.lkey[0], 100u);
     c.release(again);
   }
-  EXPECT_EQ(e.asked, 1u);
-  EXPECT_EQ(e.left, 0u);
-  EXPECT_EQ(c.stats().hits, 3u);
-  EXPECT_EQ(c.stats().misses, 1u);
-  EXPECT_EQ(c.stats().kept, 1u);
+  EXPECT_PAIRS((e.asked, 1u), (e.left, 0u), (c.stats().hits, 3u), (c.stats().misses, 1u), (c.stats().kept, 1u));
 }
 
 TEST(cache, two_parts_of_a_block_are_one_registration) {
@@ -97,11 +86,8 @@ TEST(cache, the_least_recently_used_makes_room) {
   c.release(c.acquire(0x200000, 1, &b));
   c.release(c.acquire(0x100000, 1, &a));  // b is the oldest now
   c.release(c.acquire(0x300000, 1, &d));
-  EXPECT_EQ(c.stats().evictions, 1u);
-  EXPECT_EQ(c.stats().kept, 2u);
-  EXPECT_EQ(e.now.count(0x200000), 0u);
-  EXPECT_EQ(e.now.count(0x100000), 1u);
-  EXPECT_EQ(e.now.count(0x300000), 1u);
+  EXPECT_PAIRS((c.stats().evictions, 1u), (c.stats().kept, 2u), (e.now.count(0x200000), 0u),
+               (e.now.count(0x100000), 1u), (e.now.count(0x300000), 1u));
   c.release(c.acquire(0x200000, 1, &b));
   EXPECT_EQ(e.asked, 4u);
   EXPECT_EQ(e.now.count(0x100000), 0u);
@@ -132,9 +118,7 @@ TEST(cache, memory_of_others_is_not_kept) {
     c.release(s);
     EXPECT_TRUE(e.now.empty());
   }
-  EXPECT_EQ(e.asked, 3u);
-  EXPECT_EQ(c.stats().hits, 0u);
-  EXPECT_EQ(c.stats().misses, 3u);
+  EXPECT_PAIRS((e.asked, 3u), (c.stats().hits, 0u), (c.stats().misses, 3u));
 }
 
 TEST(cache, keeps_nothing_when_asked_to) {
@@ -155,9 +139,7 @@ TEST(cache, forgets_a_block_that_goes_and_no_other) {
   c.release(c.acquire(0x100000, 1, &a));
   c.release(c.acquire(0x110000, 1, &b));
   c.forget(0x100000, 0x10000);
-  EXPECT_EQ(e.now.count(0x100000), 0u);
-  EXPECT_EQ(e.now.count(0x110000), 1u);
-  EXPECT_EQ(c.stats().forgotten, 1u);
+  EXPECT_PAIRS((e.now.count(0x100000), 0u), (e.now.count(0x110000), 1u), (c.stats().forgotten, 1u));
   c.release(c.acquire(0x100000, 1, &a));
   EXPECT_EQ(e.asked, 3u) << "the next block at that address is another";
 }
@@ -272,9 +254,7 @@ TEST_F(cached, registering_again_is_a_hit) {
   void* p = take();
   for (int i = 0; i < 5; ++i) use(w_, p, 65536);
   use(w_, static_cast<char*>(p) + 100, 1000);
-  EXPECT_EQ(stats(w_).misses, 1u);
-  EXPECT_EQ(stats(w_).hits, 5u);
-  EXPECT_EQ(stats(w_).kept, 1u);
+  EXPECT_PAIRS((stats(w_).misses, 1u), (stats(w_).hits, 5u), (stats(w_).kept, 1u));
   EXPECT_EQ(xio_mem_free(p), XIO_OK);
   EXPECT_EQ(stats(w_).kept, 0u);
   EXPECT_EQ(stats(w_).forgotten, 1u);
@@ -283,9 +263,7 @@ TEST_F(cached, registering_again_is_a_hit) {
 TEST_F(cached, memory_of_the_program_is_registered_each_time) {
   std::vector<char> mine(65536);
   for (int i = 0; i < 3; ++i) use(w_, mine.data(), mine.size());
-  EXPECT_EQ(stats(w_).misses, 3u);
-  EXPECT_EQ(stats(w_).hits, 0u);
-  EXPECT_EQ(stats(w_).kept, 0u);
+  EXPECT_PAIRS((stats(w_).misses, 3u), (stats(w_).hits, 0u), (stats(w_).kept, 0u));
 }
 
 TEST_F(cached, the_oldest_goes_when_too_many_are_kept) {
@@ -314,9 +292,7 @@ TEST_F(cached, a_free_is_heard_in_every_world) {
   use(other, p, 65536);
   EXPECT_EQ(stats(other).kept, 1u);
   EXPECT_EQ(xio_mem_free(p), XIO_OK);
-  EXPECT_EQ(stats(w_).forgotten, 1u);
-  EXPECT_EQ(stats(other).forgotten, 1u);
-  EXPECT_EQ(stats(w_).kept + stats(other).kept, 0u);
+  EXPECT_PAIRS((stats(w_).forgotten, 1u), (stats(other).forgotten, 1u), (stats(w_).kept + stats(other).kept, 0u));
   EXPECT_REFUSED(xio_mem_unregister(w_, p), XIO_ERR_NOT_REGISTERED, "not the start of a registered buffer");
   EXPECT_EQ(xio_finalize(other), XIO_OK);
   void* q = take();

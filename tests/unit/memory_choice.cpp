@@ -4,13 +4,7 @@
 // HIP 7.
 #include "gpu/memory_choice.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
-#include <set>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
@@ -172,15 +166,11 @@ const heap_wish k_forced{4096, caching::uncached, true, true, ""};
 TEST(heap_attempt, takes_what_is_wanted_by_the_first_way_that_peers_can_map) {
   fake_heaps r;
   taken_heap t = take_heap(r, k_auto, "none");
-  EXPECT_EQ(t.kind, caching::uncached);
-  EXPECT_EQ(t.sharing, heap_sharing::ipc);
-  EXPECT_EQ(t.lost, "");
+  EXPECT_PAIRS((t.kind, caching::uncached), (t.sharing, heap_sharing::ipc), (t.lost, ""));
   fake_heaps file;
   file.no_ipc = {caching::uncached};
   t = take_heap(file, k_auto, "none");
-  EXPECT_EQ(t.kind, caching::uncached);
-  EXPECT_EQ(t.sharing, heap_sharing::dmabuf);
-  EXPECT_EQ(t.lost, "");
+  EXPECT_PAIRS((t.kind, caching::uncached), (t.sharing, heap_sharing::dmabuf), (t.lost, ""));
 }
 
 TEST(heap_attempt, falls_back_to_fine_grained_memory_and_says_why) {
@@ -225,9 +215,7 @@ TEST(heap_attempt, asks_for_no_handle_where_nobody_maps_the_heap) {
   heap_wish alone = k_auto;
   alone.shared = false;
   const taken_heap t = take_heap(r, alone, "none");
-  EXPECT_EQ(t.kind, caching::uncached);
-  EXPECT_EQ(t.sharing, heap_sharing::none);
-  EXPECT_EQ(t.lost, "");
+  EXPECT_PAIRS((t.kind, caching::uncached), (t.sharing, heap_sharing::none), (t.lost, ""));
   EXPECT_FALSE(t.why_not_shared.empty());
   EXPECT_EQ(r.shares, 0);
 }

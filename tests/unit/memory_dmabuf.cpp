@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dma-bufs: of the host platform's virtual memory where the kernel has /dev/udmabuf, and a sentence where not. Both
 // ways say what they must.
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cstring>
-#include <iostream>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "says.hpp"

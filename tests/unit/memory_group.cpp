@@ -3,8 +3,7 @@
 // cgroup-v2.rst describe them.
 #include "gpu/memory_group.hpp"
 
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace {

@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: MIT
 // xio_mem_alloc: every kind holds data, what a platform has not is refused, and wrong frees free nothing.
-#include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
-#include <cstdint>
-#include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "memory/owner.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a memory mode puts where, and what it is refused for. The bits are those of ROCm XIO's --memory-mode.
-#include <gtest/gtest.h>
-
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "memory/mode.hpp"
 

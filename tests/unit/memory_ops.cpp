@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Kernels on memory of xio_mem_alloc, by every engine: registered in parts, registered again out of the cache, and
 // after it was freed.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <string>
-#include <vector>
-
+#include "memory_ops.hpp"
+#include "../gtest.hpp"
 #include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
-#include "memory_ops.hpp"
 #include "xio/memory.h"
 
 namespace {
@@ -184,9 +179,7 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
   expect(XIO_OK, "", 0, 0);
   expect_sentence("");
   run(c, s, sym_, sym_);  // command 0 fails, 1 does not
-  EXPECT_EQ(statuses_[0], XIO_ERR_STORAGE);
-  EXPECT_EQ(statuses_[1], XIO_ERR_STORAGE);
-  EXPECT_EQ(statuses_[2], XIO_OK);
+  EXPECT_PAIRS((statuses_[0], XIO_ERR_STORAGE), (statuses_[1], XIO_ERR_STORAGE), (statuses_[2], XIO_OK));
   expect(XIO_ERR_STORAGE, "nvme", 0x280, 0);
   expect_sentence(
       "nvme queue 1: op 0 failed: write fault (status 0x280); look at the drive's error log (nvme error-log, nvme "

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Page arithmetic for the page sizes that kernels have: 4 KiB, 16 KiB and 64 KiB. Expected values are by hand.
+#include "../gtest.hpp"
 #include "memory/pages.hpp"
-
-#include <gtest/gtest.h>
 
 namespace {
 
@@ -15,20 +14,13 @@ constexpr std::uint64_t k_4k = 0x1000, k_16k = 0x4000, k_64k = 0x10000;
 constexpr std::uint64_t k_last = ~std::uint64_t{0};
 
 TEST(pages, align_down_and_up) {
-  EXPECT_EQ(align_down(0x12345, k_4k), 0x12000u);
-  EXPECT_EQ(align_down(0x12345, k_16k), 0x10000u);
-  EXPECT_EQ(align_down(0x12345, k_64k), 0x10000u);
-  EXPECT_EQ(align_up(0x12345, k_4k), 0x13000u);
-  EXPECT_EQ(align_up(0x12345, k_16k), 0x14000u);
-  EXPECT_EQ(align_up(0x12345, k_64k), 0x20000u);
+  EXPECT_PAIRS((align_down(0x12345, k_4k), 0x12000u), (align_down(0x12345, k_16k), 0x10000u),
+               (align_down(0x12345, k_64k), 0x10000u), (align_up(0x12345, k_4k), 0x13000u),
+               (align_up(0x12345, k_16k), 0x14000u), (align_up(0x12345, k_64k), 0x20000u));
   for (const std::uint64_t page : {k_4k, k_16k, k_64k}) {
-    EXPECT_EQ(align_down(0, page), 0u);
-    EXPECT_EQ(align_up(0, page), 0u);
-    EXPECT_EQ(align_up(1, page), page);
-    EXPECT_EQ(align_down(page - 1, page), 0u);
-    EXPECT_EQ(align_up(page, page), page);
-    EXPECT_EQ(align_down(page, page), page);
-    EXPECT_EQ(align_up(page + 1, page), 2 * page);
+    EXPECT_PAIRS((align_down(0, page), 0u), (align_up(0, page), 0u), (align_up(1, page), page),
+                 (align_down(page - 1, page), 0u), (align_up(page, page), page), (align_down(page, page), page),
+                 (align_up(page + 1, page), 2 * page));
   }
 }
 

@@ -5,13 +5,7 @@
 #endif
 #include "transport/rdma/memory_probe.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/keys.hpp"
@@ -46,11 +40,8 @@ class planned_executor final : public p::executor {
  public:
   explicit planned_executor(nic_plan& plan) : plan_(plan) {}
   bool begin(const p::op& o) override {
-    EXPECT_EQ(o.what, p::verb::write);
-    EXPECT_EQ(o.span_count, 1u);
-    EXPECT_EQ(o.spans[0].key, k_lkey);
-    EXPECT_EQ(o.remote_key, k_rkey);
-    EXPECT_EQ(o.spans[0].bytes, o.bytes);
+    EXPECT_PAIRS((o.what, p::verb::write), (o.span_count, 1u), (o.spans[0].key, k_lkey), (o.remote_key, k_rkey),
+                 (o.spans[0].bytes, o.bytes));
     const auto base = reinterpret_cast<std::uint64_t>(g_memory);
     if (!plan_.how)
       std::memcpy(plan_.writes_to + (o.remote - base), plan_.reads_from + (o.spans[0].address - base), o.bytes);

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The rows of registered memory while kernels look through them: a kernel may read a row's base before and its bytes
 // after the row goes to other memory, or the other way round, and must not take it for the memory that it looks for.
+#include "../gtest.hpp"
 #include "memory/registration.hpp"
 
-#include <gtest/gtest.h>
-
-#include <optional>
 #include <random>
-#include <vector>
 
 namespace xio::memory {
 namespace {

@@ -3,15 +3,7 @@
 // written.
 #include "memory/usable.hpp"
 
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "says.hpp"

@@ -3,18 +3,10 @@
 // behind its back. Cases that this machine does not have are simulated: the runtime and the kernel are replaced.
 #include "memory/where.hpp"
 
-#include <gtest/gtest.h>
 #include <linux/mempolicy.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <fstream>
-#include <iostream>
-#include <sstream>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
@@ -41,23 +33,16 @@ xio_mem_place_t look(const void* p) {
 TEST(where, an_address_where_nothing_is) {
   for (const std::uintptr_t at : {std::uintptr_t{0}, std::uintptr_t{8}, UINTPTR_MAX, UINTPTR_MAX - 5}) {
     const auto place = look(reinterpret_cast<void*>(at));
-    EXPECT_EQ(place.side, XIO_MEM_ON_UNKNOWN);
-    EXPECT_EQ(place.kind, XIO_MEM_NONE);
-    EXPECT_EQ(place.base, nullptr);
-    EXPECT_EQ(place.placed_as_requested, -1);
-    EXPECT_EQ(place.resident, -1);
-    EXPECT_EQ(place.numa_node, -1);
+    EXPECT_PAIRS((place.side, XIO_MEM_ON_UNKNOWN), (place.kind, XIO_MEM_NONE), (place.base, nullptr),
+                 (place.placed_as_requested, -1), (place.resident, -1), (place.numa_node, -1));
   }
 }
 
 TEST(where, memory_of_others) {
   int on_stack = 0;
   const auto place = look(&on_stack);
-  EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
-  EXPECT_EQ(place.kind, XIO_MEM_NONE);
-  EXPECT_EQ(place.placed_as_requested, -1);
-  EXPECT_EQ(place.resident, 1);
-  EXPECT_EQ(place.device, -1);
+  EXPECT_PAIRS((place.side, XIO_MEM_ON_HOST), (place.kind, XIO_MEM_NONE), (place.placed_as_requested, -1),
+               (place.resident, 1), (place.device, -1));
   EXPECT_STREQ(place.bus_id, "");
   EXPECT_EQ(place.page_bytes, page());
   EXPECT_LE(static_cast<void*>(place.base), static_cast<void*>(&on_stack));
@@ -72,10 +57,7 @@ TEST(where, pages_come_when_they_are_touched) {
   bytes[2 * page()] = 1;
   EXPECT_EQ(look(p).resident, 0);
   const auto place = look(static_cast<char*>(p) + 2 * page() + 77);
-  EXPECT_EQ(place.resident, 1);
-  EXPECT_EQ(place.base, p);
-  EXPECT_EQ(place.bytes, 4 * page());
-  EXPECT_EQ(place.kind, XIO_MEM_HOST_PLAIN);
+  EXPECT_PAIRS((place.resident, 1), (place.base, p), (place.bytes, 4 * page()), (place.kind, XIO_MEM_HOST_PLAIN));
   EXPECT_EQ(place.placed_as_requested, 1) << place.reason;
   EXPECT_EQ(place.locked, xio::gpu::has_device_memory() ? place.locked : 0);
   // The node is one that this machine has; containers may forbid the question.
@@ -133,9 +115,7 @@ TEST(where, kinds_differ_in_what_the_kernel_does) {
     ASSERT_EQ(xio_mem_alloc(want.kind, 10 * page(), nullptr, &p), XIO_OK) << xio_last_error();
     for (const std::size_t at : {std::size_t{0}, 5 * page(), 10 * page() - 1}) {
       const auto place = look(static_cast<char*>(p) + at);
-      EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
-      EXPECT_EQ(place.kind, want.kind);
-      EXPECT_EQ(place.base, p);
+      EXPECT_PAIRS((place.side, XIO_MEM_ON_HOST), (place.kind, want.kind), (place.base, p));
       EXPECT_EQ(place.resident, want.resident) << xio_mem_kind_name(want.kind);
       EXPECT_EQ(place.locked, want.locked) << xio_mem_kind_name(want.kind);
       EXPECT_EQ(place.placed_as_requested, 1) << xio_mem_kind_name(want.kind) << ": " << place.reason;
@@ -218,10 +198,8 @@ TEST(where, callers_of_other_versions) {
   place.device = 12345;
   place.page_bytes = 777;
   EXPECT_EQ(xio_mem_where(&there, &place), XIO_OK);
-  EXPECT_EQ(place.side, XIO_MEM_ON_HOST);
-  EXPECT_EQ(place.page_bytes, 777u);
-  EXPECT_EQ(place.device, 12345);
-  EXPECT_EQ(place.size, offsetof(xio_mem_place_t, page_bytes));
+  EXPECT_PAIRS((place.side, XIO_MEM_ON_HOST), (place.page_bytes, 777u), (place.device, 12345),
+               (place.size, offsetof(xio_mem_place_t, page_bytes)));
 }
 
 // --- The kernel's text -------------------------------------------------------------------------------
@@ -251,18 +229,14 @@ std::vector<mapping> read(const std::string& text, std::uint64_t first, std::uin
 TEST(where_text, reads_what_the_kernel_writes) {
   const auto all = read(k_smaps, 0, ~std::uint64_t{0});
   ASSERT_EQ(all.size(), 4u);
-  EXPECT_EQ(all[0].begin, 0x55d0c0000000u);
-  EXPECT_EQ(all[0].end, 0x55d0c0002000u);
-  EXPECT_EQ(all[0].name, "/usr/bin/a name with spaces");
-  EXPECT_EQ(all[0].page_bytes, 4096u);
+  EXPECT_PAIRS((all[0].begin, 0x55d0c0000000u), (all[0].end, 0x55d0c0002000u),
+               (all[0].name, "/usr/bin/a name with spaces"), (all[0].page_bytes, 4096u));
   EXPECT_TRUE(all[0].readable);
   EXPECT_FALSE(all[0].locked);
   EXPECT_EQ(all[1].page_bytes, 2u << 20);
   EXPECT_TRUE(all[1].locked);
   EXPECT_FALSE(all[2].readable);
-  EXPECT_EQ(all[2].page_bytes, 65536u);
-  EXPECT_EQ(all[2].name, "");
-  EXPECT_EQ(all[3].name, "[vsyscall]");
+  EXPECT_PAIRS((all[2].page_bytes, 65536u), (all[2].name, ""), (all[3].name, "[vsyscall]"));
 
   ASSERT_EQ(read(k_smaps, 0x7f00001fffff, 0x7f0000200001).size(), 2u);
   ASSERT_EQ(read(k_smaps, 0x7f0000200000, 0x7f0000200001).size(), 1u);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The bytes of mlx5 segments, against values written by hand from the tables in rdma-core's mlx5dv.h, and against that
 // header's own functions where it is installed.
+#include "../gtest.hpp"
 #include "xio/wire/mlx5.hpp"
-
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <vector>
 
 #if __has_include(<infiniband/mlx5dv.h>)
 #include <infiniband/mlx5dv.h>
@@ -54,13 +50,8 @@ TEST(mlx5_wire, inline_segment) {
   const std::uint32_t dw = w::inline_header(28);
   EXPECT_EQ(bytes_of(&dw, 4), (bytes{0x80, 0, 0, 28}));
   // ctrl + raddr + (4 + n) in units of 16.
-  EXPECT_EQ(w::inline_segments(0), 3u);
-  EXPECT_EQ(w::inline_segments(12), 3u);
-  EXPECT_EQ(w::inline_segments(13), 4u);
-  EXPECT_EQ(w::inline_segments(28), 4u);
-  EXPECT_EQ(w::inline_segments(29), 5u);
-  EXPECT_EQ(w::blocks(4), 1u);
-  EXPECT_EQ(w::blocks(5), 2u);
+  EXPECT_PAIRS((w::inline_segments(0), 3u), (w::inline_segments(12), 3u), (w::inline_segments(13), 4u),
+               (w::inline_segments(28), 4u), (w::inline_segments(29), 5u), (w::blocks(4), 1u), (w::blocks(5), 2u));
 }
 
 TEST(mlx5_wire, atomic_segments) {
@@ -87,9 +78,7 @@ TEST(mlx5_wire, doorbells) {
   const std::uint64_t bell = w::doorbell_value(0x1fffe, 0x123456);
   EXPECT_EQ(bytes_of(&bell, 8), (bytes{0, 0xff, 0xfe, 0, 0x12, 0x34, 0x56, 0}));
   const w::doorbell d = w::get_doorbell(bell);
-  EXPECT_EQ(d.producer, 0xfffeu);
-  EXPECT_EQ(d.qpn, 0x123456u);
-  EXPECT_EQ(d.reserved, 0u);
+  EXPECT_PAIRS((d.producer, 0xfffeu), (d.qpn, 0x123456u), (d.reserved, 0u));
   EXPECT_NE(w::get_doorbell(bell | 0xff).reserved, 0u);
 }
 
@@ -117,12 +106,8 @@ TEST(mlx5_wire, decode_finds_stray_bits) {
   std::uint32_t dw[4];
   w::put_control(dw, 0x08, 0, 3, 0x40, 3, 8);
   const auto clean = w::get_control(dw);
-  EXPECT_EQ(clean.reserved, 0u);
-  EXPECT_EQ(clean.op, 0x08u);
-  EXPECT_EQ(clean.index, 3u);
-  EXPECT_EQ(clean.qpn, 0x40u);
-  EXPECT_EQ(clean.segments, 3u);
-  EXPECT_EQ(clean.flags, 8u);
+  EXPECT_PAIRS((clean.reserved, 0u), (clean.op, 0x08u), (clean.index, 3u), (clean.qpn, 0x40u), (clean.segments, 3u),
+               (clean.flags, 8u));
   auto* raw = reinterpret_cast<unsigned char*>(dw);
   for (const int at : {8, 9, 10}) {
     raw[at] ^= 1;

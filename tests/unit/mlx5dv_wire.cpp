@@ -2,12 +2,9 @@
 // Whole mlx5 entries and completions next to rdma-core's: what mlx5dv.h's structures and functions put together must be
 // what xio/wire/mlx5.hpp does, byte by byte, and either reads what the other wrote. mlx5_wire has the single fields.
 #include <endian.h>
-#include <gtest/gtest.h>
 #include <infiniband/mlx5dv.h>
 
-#include <cstring>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "xio/wire/mlx5.hpp"
 
 namespace {
@@ -120,21 +117,12 @@ TEST(mlx5dv_wire, what_they_wrote_is_read) {
   std::uint32_t dw[32];
   std::memcpy(dw, b.at, sizeof dw);
   const w::control c = w::get_control(dw);
-  EXPECT_EQ(c.op, unsigned{MLX5_OPCODE_RDMA_WRITE_IMM});
-  EXPECT_EQ(c.index, k_index);
-  EXPECT_EQ(c.qpn, k_qpn);
-  EXPECT_EQ(c.segments, 3u);
-  EXPECT_EQ(c.flags, unsigned{MLX5_WQE_CTRL_CQ_UPDATE});
-  EXPECT_EQ(c.immediate, k_immediate);
-  EXPECT_EQ(c.reserved, 0u);
+  EXPECT_PAIRS((c.op, unsigned{MLX5_OPCODE_RDMA_WRITE_IMM}), (c.index, k_index), (c.qpn, k_qpn), (c.segments, 3u),
+               (c.flags, unsigned{MLX5_WQE_CTRL_CQ_UPDATE}), (c.immediate, k_immediate), (c.reserved, 0u));
   const w::remote r = w::get_remote(dw + 4);
-  EXPECT_EQ(r.address, k_remote);
-  EXPECT_EQ(r.rkey, k_rkey);
-  EXPECT_EQ(r.reserved, 0u);
+  EXPECT_PAIRS((r.address, k_remote), (r.rkey, k_rkey), (r.reserved, 0u));
   const w::data d = w::get_data(dw + 8);
-  EXPECT_EQ(d.bytes, 4097u);
-  EXPECT_EQ(d.lkey, k_lkey);
-  EXPECT_EQ(d.address, k_local);
+  EXPECT_PAIRS((d.bytes, 4097u), (d.lkey, k_lkey), (d.address, k_local));
 }
 
 // A completion as their structure has it, read by ours; and one of ours, read by their functions.

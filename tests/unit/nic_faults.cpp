@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The grammar of XIO_MODEL_FAULTS and what comes of it.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nic/faults.hpp"
@@ -26,17 +20,10 @@ TEST(faults, every_item) {
   ASSERT_EQ(f.rules.size(), 6u);
   EXPECT_EQ(f.rules[0].what, kind::drop);
   EXPECT_DOUBLE_EQ(f.rules[0].chance, 0.25);
-  EXPECT_EQ(f.rules[1].what, kind::twice);
-  EXPECT_EQ(f.rules[2].what, kind::swap);
-  EXPECT_EQ(f.rules[2].pe, 3);
-  EXPECT_EQ(f.rules[2].queue, -1);
-  EXPECT_EQ(f.rules[3].wait, std::chrono::milliseconds(2));
-  EXPECT_EQ(f.rules[4].nth, 1000u);
-  EXPECT_EQ(f.rules[4].how, m::outcome::remote_access);
-  EXPECT_EQ(f.rules[4].pe, 1);
-  EXPECT_EQ(f.rules[4].queue, 2);
-  EXPECT_EQ(f.rules[5].what, kind::down);
-  EXPECT_EQ(f.rules[5].nth, 5000u);
+  EXPECT_PAIRS((f.rules[1].what, kind::twice), (f.rules[2].what, kind::swap), (f.rules[2].pe, 3),
+               (f.rules[2].queue, -1), (f.rules[3].wait, std::chrono::milliseconds(2)), (f.rules[4].nth, 1000u),
+               (f.rules[4].how, m::outcome::remote_access), (f.rules[4].pe, 1), (f.rules[4].queue, 2),
+               (f.rules[5].what, kind::down), (f.rules[5].nth, 5000u));
 }
 
 TEST(faults, mistakes_are_named_with_their_place) {

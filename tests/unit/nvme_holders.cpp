@@ -2,11 +2,9 @@
 // The holders of a drive's disks, as proc and sysfs of Linux 6.12 show them.
 #include "transport/nvme/holders.hpp"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <filesystem>
 
+#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace xio::nvme {
@@ -42,35 +40,37 @@ TEST_F(holders, nobody) {
 
 TEST_F(holders, an_unknown_function_has_no_disks) { EXPECT_TRUE(disks_of(t.root, "0000:00:01.0").empty()); }
 
-TEST_F(holders, a_mounted_partition) {
-  mount("40 22 259:1 / /home rw,noatime shared:20 - ext4 /dev/nvme0n1p1 rw");
-  EXPECT_EQ(who(), "nvme0n1p1 is mounted on /home");
-}
+// A line of mountinfo, and what is said of it.
+struct mounted {
+  const char *name, *line, *says;
+};
+struct holders_mounted : holders, testing::WithParamInterface<mounted> {};
 
-// Optional fields between the sixth and " - " come and go (proc(5)).
-TEST_F(holders, a_mount_without_optional_fields) {
-  mount("40 22 259:2 / /srv rw,noatime - xfs /dev/mapper/elsewhere rw");
-  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /srv");
+TEST_P(holders_mounted, is_named) {
+  mount(GetParam().line);
+  EXPECT_EQ(who(), GetParam().says);
 }
-
-TEST_F(holders, the_whole_disk_mounted) {
-  mount("40 22 259:0 / /mnt rw - ext4 /dev/nvme0n1 rw");
-  EXPECT_EQ(who(), "nvme0n1 is mounted on /mnt");
-}
+const mounted k_mounted[] = {
+    {"a_mounted_partition", "40 22 259:1 / /home rw,noatime shared:20 - ext4 /dev/nvme0n1p1 rw",
+     "nvme0n1p1 is mounted on /home"},
+    // Optional fields between the sixth and " - " come and go (proc(5)).
+    {"a_mount_without_optional_fields", "40 22 259:2 / /srv rw,noatime - xfs /dev/mapper/elsewhere rw",
+     "nvme0n1p2 is mounted on /srv"},
+    {"the_whole_disk_mounted", "40 22 259:0 / /mnt rw - ext4 /dev/nvme0n1 rw", "nvme0n1 is mounted on /mnt"},
+    {"a_file_system_with_a_number_of_its_own", "41 22 0:35 /@data /data rw shared:3 - btrfs /dev/nvme0n1p2 rw",
+     "nvme0n1p2 is mounted on /data"},
+    {"a_longer_name_is_another_disk", "40 22 259:31 / /home rw - ext4 /dev/nvme0n1p11 rw", ""},
+    {"a_list_of_sources", "41 22 0:35 / /data rw shared:3 - bcachefs /dev/sdb:/dev/nvme0n1p2:/dev/sdc rw",
+     "nvme0n1p2 is mounted on /data"},
+    {"the_log_of_a_file_system",
+     "41 22 8:33 / /data rw shared:3 - xfs /dev/sdc1 rw,attr2,logdev=/dev/nvme0n1p2,noquota",
+     "nvme0n1p2 is mounted on /data"},
+};
+INSTANTIATE_TEST_SUITE_P(of, holders_mounted, testing::ValuesIn(k_mounted), [](const auto& i) { return i.param.name; });
 
 TEST_F(holders, the_root_file_system_under_its_other_name) {
   t.file("/proc/self/mountinfo", "22 1 259:1 / / rw,relatime - ext4 /dev/root rw\n");
   EXPECT_EQ(who(), "nvme0n1p1 is mounted as the root file system");
-}
-
-TEST_F(holders, a_file_system_with_a_number_of_its_own) {
-  mount("41 22 0:35 /@data /data rw shared:3 - btrfs /dev/nvme0n1p2 rw");
-  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /data");
-}
-
-TEST_F(holders, a_longer_name_is_another_disk) {
-  mount("40 22 259:31 / /home rw - ext4 /dev/nvme0n1p11 rw");
-  EXPECT_EQ(who(), "");
 }
 
 TEST_F(holders, swap) {
@@ -116,16 +116,6 @@ TEST_F(holders, a_further_device_of_btrfs) {
 TEST_F(holders, a_device_of_bcachefs) {
   t.link("/sys/fs/bcachefs/0c6e/dev-1/block", "../../../../devices/pci0/nvme0/nvme0n1/nvme0n1p1");
   EXPECT_EQ(who(), "nvme0n1p1 is part of the mounted bcachefs 0c6e");
-}
-
-TEST_F(holders, a_list_of_sources) {
-  mount("41 22 0:35 / /data rw shared:3 - bcachefs /dev/sdb:/dev/nvme0n1p2:/dev/sdc rw");
-  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /data");
-}
-
-TEST_F(holders, the_log_of_a_file_system) {
-  mount("41 22 8:33 / /data rw shared:3 - xfs /dev/sdc1 rw,attr2,logdev=/dev/nvme0n1p2,noquota");
-  EXPECT_EQ(who(), "nvme0n1p2 is mounted on /data");
 }
 
 // udev's database says what is on a disk, and all may read it.

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Both ways to an address space of drives behind vfio: what the kernel is asked, in which order, and what is said when
 // it refuses. tests/vm/nvme.sh has the drives.
-#include <gtest/gtest.h>
-
-#include <cerrno>
-#include <functional>
-#include <utility>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"

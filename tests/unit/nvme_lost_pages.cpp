@@ -2,17 +2,7 @@
 // Pages that a drive took away with it: a file that becomes shorter has the same fault.
 #include "transport/nvme/lost_pages.hpp"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstring>
-#include <optional>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/unique_fd.hpp"
 
 namespace xio::nvme {

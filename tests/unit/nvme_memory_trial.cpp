@@ -2,12 +2,7 @@
 // A drive that was given memory and reaches another one is found before any op goes there, and what is on it stays.
 #include "transport/nvme/memory_trial.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"

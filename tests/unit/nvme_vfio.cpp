@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Drives by vfio, as far as no hardware is wanted: names, what sysfs must say first, addresses of the IOMMU, windows of
 // other devices. tests/vm/nvme.sh has the drives.
-#include <gtest/gtest.h>
 #include <linux/vfio.h>
 
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"

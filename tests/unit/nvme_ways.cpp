@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The address space that the drives of a process share, and which of the two ways leads to it.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
 #include <filesystem>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"

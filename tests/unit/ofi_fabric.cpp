@@ -3,13 +3,7 @@
 // of its own, because a process has one libfabric.
 #include "proxy/ofi_fabric.hpp"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <thread>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/rdma/libfabric.hpp"

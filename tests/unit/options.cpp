@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The table of options: words become enumerators and nothing else does, numbers keep their limits, programs' settings
 // go before the environment's, and renamed variables say their new name.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <string>
-#include <vector>
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
+#include "../gtest.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "refusal.hpp"
@@ -42,47 +37,30 @@ std::string refused(const std::vector<setting>& given) {
 // Each word that docs/environment.md lists has its meaning to the library.
 TEST(option_words, each_means_its_enumerator) {
   const auto family = [](const char* word) { return with("XIO_NIC_FAMILY", word).nic_family; };
-  EXPECT_EQ(family("auto"), option::nic_family::automatic);
-  EXPECT_EQ(family("mlx5"), option::nic_family::mlx5);
-  EXPECT_EQ(family("mlx5_cq"), option::nic_family::mlx5_cq);
-  EXPECT_EQ(family("mlx5_nodbr"), option::nic_family::mlx5_nodbr);
-  EXPECT_EQ(family("bnxt"), option::nic_family::bnxt);
-  EXPECT_EQ(family("ionic"), option::nic_family::ionic);
-  EXPECT_EQ(family("ionic_v1"), option::nic_family::ionic_v1);
-  EXPECT_EQ(family("ernic"), option::nic_family::ernic);
-  EXPECT_EQ(family("proxy"), option::nic_family::proxy);
+  EXPECT_PAIRS((family("auto"), option::nic_family::automatic), (family("mlx5"), option::nic_family::mlx5),
+               (family("mlx5_cq"), option::nic_family::mlx5_cq), (family("mlx5_nodbr"), option::nic_family::mlx5_nodbr),
+               (family("bnxt"), option::nic_family::bnxt), (family("ionic"), option::nic_family::ionic),
+               (family("ionic_v1"), option::nic_family::ionic_v1), (family("ernic"), option::nic_family::ernic),
+               (family("proxy"), option::nic_family::proxy));
   const auto hdp = [](const char* word) { return with("XIO_HDP", word).hdp; };
-  EXPECT_EQ(hdp("auto"), option::hdp::automatic);
-  EXPECT_EQ(hdp("none"), option::hdp::none);
-  EXPECT_EQ(hdp("device"), option::hdp::device);
-  EXPECT_EQ(hdp("host"), option::hdp::host);
-  EXPECT_EQ(hdp("sdma"), option::hdp::sdma);
-  EXPECT_EQ(hdp("rdma-read"), option::hdp::rdma_read);
-  EXPECT_EQ(hdp("readback"), option::hdp::readback);
+  EXPECT_PAIRS((hdp("auto"), option::hdp::automatic), (hdp("none"), option::hdp::none),
+               (hdp("device"), option::hdp::device), (hdp("host"), option::hdp::host), (hdp("sdma"), option::hdp::sdma),
+               (hdp("rdma-read"), option::hdp::rdma_read), (hdp("readback"), option::hdp::readback));
   const auto heap = [](const char* word) { return with("XIO_HEAP_KIND", word).heap_kind; };
-  EXPECT_EQ(heap("device"), option::heap_kind::device);
-  EXPECT_EQ(heap("uncached"), option::heap_kind::uncached);
-  EXPECT_EQ(heap("fine"), option::heap_kind::fine);
-  EXPECT_EQ(heap("host"), option::heap_kind::host);
-  EXPECT_EQ(heap("managed"), option::heap_kind::managed);
+  EXPECT_PAIRS((heap("device"), option::heap_kind::device), (heap("uncached"), option::heap_kind::uncached),
+               (heap("fine"), option::heap_kind::fine), (heap("host"), option::heap_kind::host),
+               (heap("managed"), option::heap_kind::managed));
   const auto doorbell = [](const char* word) { return with("XIO_NVME_DOORBELL", word).nvme_doorbell; };
-  EXPECT_EQ(doorbell("auto"), option::nvme_doorbell::automatic);
-  EXPECT_EQ(doorbell("bar"), option::nvme_doorbell::bar);
-  EXPECT_EQ(doorbell("shadow"), option::nvme_doorbell::shadow);
-  EXPECT_EQ(doorbell("host"), option::nvme_doorbell::host);
-  EXPECT_EQ(doorbell("bridge"), option::nvme_doorbell::bridge);
+  EXPECT_PAIRS((doorbell("auto"), option::nvme_doorbell::automatic), (doorbell("bar"), option::nvme_doorbell::bar),
+               (doorbell("shadow"), option::nvme_doorbell::shadow), (doorbell("host"), option::nvme_doorbell::host),
+               (doorbell("bridge"), option::nvme_doorbell::bridge));
   const auto bootstrap = [](const char* word) { return with("XIO_BOOTSTRAP", word).bootstrap; };
-  EXPECT_EQ(bootstrap("auto"), option::bootstrap::automatic);
-  EXPECT_EQ(bootstrap("mpi"), option::bootstrap::mpi);
-  EXPECT_EQ(bootstrap("tcp"), option::bootstrap::tcp);
-  EXPECT_EQ(bootstrap("ucx"), option::bootstrap::ucx);
-  EXPECT_EQ(bootstrap("pmi2"), option::bootstrap::pmi2);
-  EXPECT_EQ(bootstrap("local"), option::bootstrap::local);
+  EXPECT_PAIRS((bootstrap("auto"), option::bootstrap::automatic), (bootstrap("mpi"), option::bootstrap::mpi),
+               (bootstrap("tcp"), option::bootstrap::tcp), (bootstrap("ucx"), option::bootstrap::ucx),
+               (bootstrap("pmi2"), option::bootstrap::pmi2), (bootstrap("local"), option::bootstrap::local));
   const auto route = [](const char* word) { return with("XIO_ROUTE", word).route; };
-  EXPECT_EQ(route("auto"), XIO_ROUTE_AUTO);
-  EXPECT_EQ(route("direct"), XIO_ROUTE_DIRECT);
-  EXPECT_EQ(route("rdma"), XIO_ROUTE_RDMA);
-  EXPECT_EQ(route("sdma"), XIO_ROUTE_SDMA);
+  EXPECT_PAIRS((route("auto"), XIO_ROUTE_AUTO), (route("direct"), XIO_ROUTE_DIRECT), (route("rdma"), XIO_ROUTE_RDMA),
+               (route("sdma"), XIO_ROUTE_SDMA));
   const auto executor = [](const char* word) { return with("XIO_NIC_EXECUTOR", word).nic_executor; };
   EXPECT_EQ(executor("auto"), option::nic_executor::automatic);
   EXPECT_EQ(executor("shm"), option::nic_executor::shm);

@@ -2,14 +2,12 @@
 // A program of which a file has kernels for another layout of a ctx than the library writes: it gets no world. A
 // process of its own, for the file counts from its start.
 #define XIO_CTX_LAYOUT 4711
-#include <gtest/gtest.h>
 #include <xio/hip.h>
 #include <xio/xio.h>
 
-#include <string>
-#include <vector>
 #include <xio/xio_device.hpp>
 
+#include "../gtest.hpp"
 #include "says.hpp"
 
 namespace {

@@ -4,15 +4,9 @@
 // events are then checked by the rules that C++, LLVM's model of AMD GPUs and PTX share: program order, and a release
 // before a flag's store that is paired with an acquire after the load of that flag; nothing else orders. That this
 // machine orders more does not matter.
-#include <gtest/gtest.h>
-
 #include <bitset>
-#include <map>
-#include <set>
-#include <thread>
-#include <utility>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "ctx/ctx_value.hpp"
 #include "xio/xio_device.hpp"
 

@@ -4,11 +4,8 @@
 #include "topology/pci_reader.hpp"
 
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-
+#include "../gtest.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
 #include "topology/pci_config.hpp"
@@ -61,33 +58,20 @@ TEST(pci_reader, reads_endpoint_and_port) {
   ASSERT_EQ(all.functions().size(), 2u);
   const pci_function* f = all.find("0000:01:00.0");
   ASSERT_NE(f, nullptr);
-  EXPECT_EQ(f->vendor, 0x1002);
-  EXPECT_EQ(f->device, 0x740f);
-  EXPECT_EQ(f->device_class, 0x0302);
-  EXPECT_EQ(f->subsystem_vendor, 0x1849);
+  EXPECT_PAIRS((f->vendor, 0x1002), (f->device, 0x740f), (f->device_class, 0x0302), (f->subsystem_vendor, 0x1849));
   EXPECT_TRUE(f->readable);
   EXPECT_FALSE(f->is_bridge);
   EXPECT_FALSE(f->multifunction);
-  EXPECT_EQ(f->kind, port_kind::endpoint);
-  EXPECT_EQ(f->express_version, 2);
-  EXPECT_EQ(f->capabilities2, 0x180u);
-  EXPECT_EQ(f->control2, 0x40);
-  EXPECT_EQ(f->acs_control, 0x1d);
-  EXPECT_EQ(f->virtuals.count, 4);
-  EXPECT_EQ(f->virtuals.offset, 0x80);
-  EXPECT_EQ(f->virtuals.stride, 2);
+  EXPECT_PAIRS((f->kind, port_kind::endpoint), (f->express_version, 2), (f->capabilities2, 0x180u), (f->control2, 0x40),
+               (f->acs_control, 0x1d), (f->virtuals.count, 4), (f->virtuals.offset, 0x80), (f->virtuals.stride, 2));
 
   const pci_function* port = all.find("0000:00:01.0");
   ASSERT_NE(port, nullptr);
   EXPECT_TRUE(port->is_bridge);
   EXPECT_TRUE(port->multifunction);
-  EXPECT_EQ(port->kind, port_kind::root_port);
-  EXPECT_EQ(port->secondary, 1);
-  EXPECT_EQ(port->subordinate, 8);
-  EXPECT_EQ(port->capabilities2, 0x3c0u);
-  EXPECT_EQ(port->subsystem_vendor, 0);
-  EXPECT_EQ(port->acs_control, 0);
-  EXPECT_EQ(all.above(*f).size(), 1u);
+  EXPECT_PAIRS((port->kind, port_kind::root_port), (port->secondary, 1), (port->subordinate, 8),
+               (port->capabilities2, 0x3c0u), (port->subsystem_vendor, 0), (port->acs_control, 0),
+               (all.above(*f).size(), 1u));
 }
 
 // Users who are not root get the header alone.
@@ -164,13 +148,9 @@ TEST(pci_reader, dump_and_sysfs_say_the_same) {
   tree.file("/dump", dump);
   const pci_function a = read_pci_sysfs(tree.root).functions().at(0);
   const pci_function b = read_pci_tree(tree.root + "/dump").functions().at(0);
-  EXPECT_EQ(a.bus_id, b.bus_id);
-  EXPECT_EQ(a.vendor, b.vendor);
-  EXPECT_EQ(a.device_class, b.device_class);
-  EXPECT_EQ(a.capabilities2, b.capabilities2);
-  EXPECT_EQ(a.control2, b.control2);
-  EXPECT_EQ(a.acs_control, b.acs_control);
-  EXPECT_EQ(a.virtuals.stride, b.virtuals.stride);
+  EXPECT_PAIRS((a.bus_id, b.bus_id), (a.vendor, b.vendor), (a.device_class, b.device_class),
+               (a.capabilities2, b.capabilities2), (a.control2, b.control2), (a.acs_control, b.acs_control),
+               (a.virtuals.stride, b.virtuals.stride));
 }
 
 TEST(pci_reader, strange_names_are_left_out_and_no_sys_is_said) {

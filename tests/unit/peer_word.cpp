@@ -2,19 +2,13 @@
 // What another process says reaches logs, sentences and enums only after it was checked.
 #include "base/peer_word.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "config.h"
 #include "ctx/agreement.hpp"
 #include "liar.hpp"
 #include "transport/rdma/exchange.hpp"
 #ifdef HAVE_SODIUM
+#include "../gtest.hpp"
 #include "bootstrap/link.hpp"
 #endif
 

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What xio-perf says of measurements: statistics, the three ways of printing, and that wrong data is found.
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "tools/result_table.hpp"
 #include "tools/statistics.hpp"
@@ -22,17 +15,9 @@ using namespace xio::tools;
 
 TEST(statistics, of_few) {
   const auto one = statistics_of({7});
-  EXPECT_EQ(one.count, 1u);
-  EXPECT_EQ(one.min, 7);
-  EXPECT_EQ(one.median, 7);
-  EXPECT_EQ(one.p99, 7);
-  EXPECT_EQ(one.p999, 7);
-  EXPECT_EQ(one.max, 7);
-  EXPECT_EQ(one.mean, 7);
-  EXPECT_EQ(statistics_of({}).count, 0u);
-  EXPECT_EQ(statistics_of({4, 1}).median, 2.5);
-  EXPECT_EQ(statistics_of({4, 1, 3}).median, 3);
-  EXPECT_EQ(statistics_of({9, 1, 2, 4}).mean, 4);
+  EXPECT_PAIRS((one.count, 1u), (one.min, 7), (one.median, 7), (one.p99, 7), (one.p999, 7), (one.max, 7), (one.mean, 7),
+               (statistics_of({}).count, 0u), (statistics_of({4, 1}).median, 2.5), (statistics_of({4, 1, 3}).median, 3),
+               (statistics_of({9, 1, 2, 4}).mean, 4));
 }
 
 // Nearest rank: of n sorted samples number ceil(0.99 n), or ceil(0.999 n).
@@ -42,18 +27,12 @@ TEST(statistics, percentiles_are_samples) {
     for (int i = n; i > 0; --i) v.push_back(i);
     return v;
   };
-  EXPECT_EQ(statistics_of(upward(99)).p99, 99);
-  EXPECT_EQ(statistics_of(upward(100)).p99, 99);
-  EXPECT_EQ(statistics_of(upward(101)).p99, 100);
-  EXPECT_EQ(statistics_of(upward(200)).p99, 198);
-  EXPECT_EQ(statistics_of(upward(1000)).p99, 990);
-  EXPECT_EQ(statistics_of(upward(200)).median, 100.5);
-  EXPECT_EQ(statistics_of(upward(999)).p999, 999);
-  EXPECT_EQ(statistics_of(upward(1000)).p999, 999);
-  EXPECT_EQ(statistics_of(upward(1001)).p999, 1000);
-  EXPECT_EQ(statistics_of(upward(2000)).p999, 1998);
-  EXPECT_EQ(statistics_of(upward(12345)).p999, 12333);
-  EXPECT_EQ(statistics_of(upward(12345)).p99, 12222);
+  EXPECT_PAIRS((statistics_of(upward(99)).p99, 99), (statistics_of(upward(100)).p99, 99),
+               (statistics_of(upward(101)).p99, 100), (statistics_of(upward(200)).p99, 198),
+               (statistics_of(upward(1000)).p99, 990), (statistics_of(upward(200)).median, 100.5),
+               (statistics_of(upward(999)).p999, 999), (statistics_of(upward(1000)).p999, 999),
+               (statistics_of(upward(1001)).p999, 1000), (statistics_of(upward(2000)).p999, 1998),
+               (statistics_of(upward(12345)).p999, 12333), (statistics_of(upward(12345)).p99, 12222));
 }
 
 // --- Printing ----------------------------------------------------------------------------------------

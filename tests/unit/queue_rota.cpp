@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which queue pairs a poll of a NIC looks at: the busy ones in each, those at rest in turn, none too late.
 #include "proxy/queue_rota.hpp"
-
-#include <gtest/gtest.h>
+#include "../gtest.hpp"
 
 namespace {
 

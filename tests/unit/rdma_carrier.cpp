@@ -2,8 +2,7 @@
 // Which way RDMA goes in a world, by what every PE offers.
 #include "transport/rdma/carrier.hpp"
 
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "says.hpp"

@@ -2,12 +2,7 @@
 // What an honest PE says when another one sends nonsense while RDMA is set up.
 #include "transport/rdma/exchange.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <functional>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "liar.hpp"
 #include "refusal.hpp"

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a call that is refused says.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <initializer_list>
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 
 namespace xio::test {

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The ring under stress: many waves, tiny rings, mixed entries per lane, holes and slow devices, tickets that cross
 // 2^32. The device here is a thread that checks every entry: complete, in order, covered by exactly one doorbell.
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include "gpu/gpu.hpp"
 #include "ring_stress.hpp"
+#include "../gtest.hpp"
+#include "gpu/gpu.hpp"
 
 namespace {
 
@@ -68,9 +59,7 @@ class ring_under_test {
   void check(u32 ops, u32 rings, u32 which, u32 most) {
     ring_state state;
     xio::gpu::copy(&state, view_.state, sizeof state);
-    EXPECT_EQ(wrong_entries_, 0u);
-    EXPECT_EQ(count_in(bad_doorbells_), 0u);
-    EXPECT_EQ(state.failed, 0u);
+    EXPECT_PAIRS((wrong_entries_, 0u), (count_in(bad_doorbells_), 0u), (state.failed, 0u));
     u64 slots = 0;
     u64 posted = 0;
     for (u32 op = 0; op < ops; ++op) {
@@ -79,14 +68,9 @@ class ring_under_test {
       slots += wanted;
       posted += wanted != 0 ? 1 : 0;
     }
-    EXPECT_EQ(consumed_, start_ + slots);
-    EXPECT_EQ(state.issued, start_ + slots);
-    EXPECT_EQ(state.published, start_ + slots);
-    EXPECT_EQ(state.completed, start_ + slots);
-    EXPECT_EQ(state.credits, static_cast<std::int64_t>(view_.depth));
-    EXPECT_EQ(state.pending, 0u);
-    EXPECT_EQ(state.ops, posted);
-    EXPECT_EQ(state.bytes, posted * 5);
+    EXPECT_PAIRS((consumed_, start_ + slots), (state.issued, start_ + slots), (state.published, start_ + slots),
+                 (state.completed, start_ + slots), (state.credits, static_cast<std::int64_t>(view_.depth)),
+                 (state.pending, 0u), (state.ops, posted), (state.bytes, posted * 5));
     EXPECT_GE(state.doorbells, slots / view_.depth);
     EXPECT_LE(state.doorbells, posted);
   }

@@ -2,13 +2,7 @@
 // The clock of deadlines, by made-up readings and by a process that is really stopped.
 #include "base/run_clock.hpp"
 
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <thread>
-
+#include "../gtest.hpp"
 #include "bootstrap/deadline.hpp"
 
 namespace {

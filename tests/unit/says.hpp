@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether a sentence has the words that it must have.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <string>
-
+#include "../gtest.hpp"
 #include "xio/status.h"
 #include "xio/xio.h"
 

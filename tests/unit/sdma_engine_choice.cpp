@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which copy engine a queue is for. Machines: MI300X (8 GPUs by xGMI; 2 engines for PCIe and 14 for xGMI, 8 queues
 // each, masks per link), MI210 by PCIe (2 and 3 engines), a Radeon (2 engines), and nonsense.
-#include <gtest/gtest.h>
-
-#include <set>
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
@@ -20,11 +16,9 @@ using xio::test::says;
 using engines = std::vector<std::uint32_t>;
 
 TEST(sdma_engines, the_users_list_is_numbers_or_a_mask) {
-  EXPECT_EQ(parse_engines(""), engines{});
-  EXPECT_EQ(parse_engines("3"), engines{3});
-  EXPECT_EQ(parse_engines("2,0,2"), (engines{2, 0, 2}));
-  EXPECT_EQ(parse_engines("0xc"), (engines{2, 3}));
-  EXPECT_EQ(parse_engines("0x8000000000000001"), (engines{0, 63}));
+  EXPECT_PAIRS((parse_engines(""), engines{}), (parse_engines("3"), engines{3}),
+               (parse_engines("2,0,2"), (engines{2, 0, 2})), (parse_engines("0xc"), (engines{2, 3})),
+               (parse_engines("0x8000000000000001"), (engines{0, 63})));
   for (const char* text :
        {"x", "0,", ",0", "0 1", "-1", "0x", "0xg", "1,x", "4294967296", "0x1ffffffffffffffff", " 1", "1 "})
     EXPECT_TRUE(says(refusal(XIO_ERR_CONFIG, [&] { parse_engines(text); }), text)) << text;
@@ -38,10 +32,7 @@ TEST(sdma_engines, what_the_kernel_recommends_for_a_link_comes_first) {
   engine_chooser c("mi300x", {2, 14, 8, true}, {});
   const link_facts link{true, 0b1100};
   const auto first = c.take(link, 0), second = c.take(link, 1), third = c.take(link, 2);
-  EXPECT_EQ(first.kind, queue_kind::by_engine);
-  EXPECT_EQ(first.engine, 2u);
-  EXPECT_EQ(second.engine, 3u);
-  EXPECT_EQ(third.engine, 2u);
+  EXPECT_PAIRS((first.kind, queue_kind::by_engine), (first.engine, 2u), (second.engine, 3u), (third.engine, 2u));
   // Bits of engines that do not exist are nothing.
   EXPECT_EQ(c.take({true, std::uint64_t{1} << 40}, 0).kind, queue_kind::xgmi);
 }

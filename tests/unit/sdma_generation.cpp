@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which generation of copy engine a GPU has: IP versions as linux amdgpu_discovery.c lists them, limits as sdma_v*.c.
-#include <gtest/gtest.h>
-
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "transport/sdma/generation.hpp"
 

@@ -2,16 +2,10 @@
 // hsakmt_driver.cpp over a libhsakmt of this file, which keeps the rules of the true one (libhsakmt src/openclose.c,
 // src/topology.c): opening is counted; the topology's snapshot is one for the whole process and not counted, and
 // without it every call that names a node returns HSAKMT_STATUS_INVALID_NODE_UNIT.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <vector>
 
 // The driver is compiled here, so that its calls find the functions below and no library.
 #include "../../src/transport/sdma/hsakmt_driver.cpp"  // NOLINT
+#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/sdma.hpp"

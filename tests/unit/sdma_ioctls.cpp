@@ -2,18 +2,9 @@
 // ioctl_driver.cpp over a kernel of this file, which keeps the rules of the true one (linux amdkfd kfd_chardev.c,
 // kfd_queue.c): objects are freed once no GPU maps them, a queue's ring and pointers are whole mappings and stay while
 // it lives, and memory shows as a dma-buf.
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
@@ -188,11 +179,8 @@ class sdma_ioctls : public testing::Test {
 TEST_F(sdma_ioctls, gpus_are_what_the_kernel_says_and_this_process_may_use) {
   auto gpus = open()->gpus();
   ASSERT_EQ(gpus.size(), 1u);
-  EXPECT_EQ(gpus[0].node, k_node);
-  EXPECT_EQ(gpus[0].identity, "0000:03:00.0");
-  EXPECT_EQ(gpus[0].facts.engines, 2u);
-  EXPECT_EQ(gpus[0].facts.xgmi_engines, 3u);
-  EXPECT_EQ(gpus[0].facts.queues_per_engine, 8u);
+  EXPECT_PAIRS((gpus[0].node, k_node), (gpus[0].identity, "0000:03:00.0"), (gpus[0].facts.engines, 2u),
+               (gpus[0].facts.xgmi_engines, 3u), (gpus[0].facts.queues_per_engine, 8u));
   EXPECT_TRUE(gpus[0].facts.by_engine);
   ASSERT_EQ(gpus[0].links.size(), 2u);
   EXPECT_FALSE(gpus[0].links[0].facts.xgmi);
@@ -223,11 +211,8 @@ TEST_F(sdma_ioctls, a_queue_has_what_host_and_kernels_store_to) {
     EXPECT_EQ(*static_cast<unsigned char*>(ring), 0) << "rings begin as zeros";
     const kfd_queue q = driver->create_queue(k_node, row.choice, ring, bytes);
     const kfd::create_queue& made = m_.queues.at(static_cast<std::uint32_t>(q.id));
-    EXPECT_EQ(made.type, row.type);
-    EXPECT_EQ(made.engine, row.engine);
-    EXPECT_EQ(made.ring_bytes, bytes);
-    EXPECT_EQ(made.percentage, 100u);
-    EXPECT_EQ(reinterpret_cast<std::uint64_t>(q.wptr), made.write_pointer);
+    EXPECT_PAIRS((made.type, row.type), (made.engine, row.engine), (made.ring_bytes, bytes), (made.percentage, 100u),
+                 (reinterpret_cast<std::uint64_t>(q.wptr), made.write_pointer));
     EXPECT_EQ(reinterpret_cast<std::uint64_t>(q.doorbell) % kfd::k_doorbell_bytes % gpu::page_size(),
               made.doorbell_offset % gpu::page_size());
     *q.doorbell = q.id;  // of its own

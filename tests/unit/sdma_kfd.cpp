@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Queues of the GPU's own copy engines, over a simulated driver: which calls it gets, in which order, and that
 // everything is given back when any of them fails. On a machine without /dev/kfd also that the real one says so.
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
@@ -155,13 +146,8 @@ TEST(sdma_kfd, a_queue_is_made_of_the_drivers_parts_and_goes_back) {
   EXPECT_EQ(l.queues[100].kind, queue_kind::by_engine);
   EXPECT_EQ(l.queues[100].engine, 6u);  // the second of 0b1010000
   const dev::ring_view v = q->view();
-  EXPECT_EQ(v.slots, l.rings.begin()->first);
-  EXPECT_EQ(v.sdma.doorbell, &l.words[0]);
-  EXPECT_EQ(v.sdma.write_pointer, &l.words[1]);
-  EXPECT_EQ(v.id, 100u);
-  EXPECT_EQ(v.depth, depth());
-  EXPECT_EQ(v.sdma.generation, wire::sdma::gen_9_4);
-  EXPECT_EQ(v.chunk, (1u << 22) - 32);
+  EXPECT_PAIRS((v.slots, l.rings.begin()->first), (v.sdma.doorbell, &l.words[0]), (v.sdma.write_pointer, &l.words[1]),
+               (v.id, 100u), (v.depth, depth()), (v.sdma.generation, wire::sdma::gen_9_4), (v.chunk, (1u << 22) - 32));
   EXPECT_EQ(l.words[0], 0u);  // no doorbell before there is work
   // To itself, to another machine's PE, to nobody: engines for PCIe.
   auto own = e->create_queue({depth(), 0, 0, 0, false});

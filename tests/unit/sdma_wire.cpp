@@ -2,12 +2,7 @@
 // SDMA packets, dword by dword. Expected values are written by hand from the layouts: linux
 // drivers/gpu/drm/amd/amdgpu/{vega10,navi10}_sdma_pkt_open.h and sdma_v6_0_0_pkt_open.h, ROCR
 // core/inc/sdma_registers.h.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <cstdint>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "model/sdma/decode.hpp"
 #include "xio/wire/sdma.hpp"
 
@@ -96,9 +91,7 @@ TEST(sdma_wire, write_timestamp_and_trap) {
   wire::encode_write_head(dw.data(), 0x0000123456789abc, 3);
   EXPECT_EQ(dw, (std::array<u32, 5>{0x00000002, 0x56789abc, 0x00001234, 2, 0xdeadbeef}));
   wire::encode_timestamp(dw.data(), 0x0000123456789aa0);
-  EXPECT_EQ(dw[0], 0x0000020du);
-  EXPECT_EQ(dw[1], 0x56789aa0u);
-  EXPECT_EQ(dw[2], 0x00001234u);
+  EXPECT_PAIRS((dw[0], 0x0000020du), (dw[1], 0x56789aa0u), (dw[2], 0x00001234u));
   wire::encode_trap(dw.data(), 7);
   EXPECT_EQ(dw[0], 6u);
   EXPECT_EQ(dw[1], 7u);
@@ -138,9 +131,7 @@ TEST(sdma_wire, gcr) {
   EXPECT_EQ(dw[2], 0xc3c00000u);
   // SDMA_GCR_SEQ(2) and SDMA_GCR_RANGE_IS_PA: [18:16] of the control stand in dword 3.
   wire::encode_gcr(dw.data(), 0x00060001);
-  EXPECT_EQ(dw[2], 0x00010000u);
-  EXPECT_EQ(dw[3], 0x00000006u);
-  EXPECT_EQ(wire::gcr_control(dw.data()), 0x00060001u);
+  EXPECT_PAIRS((dw[2], 0x00010000u), (dw[3], 0x00000006u), (wire::gcr_control(dw.data()), 0x00060001u));
 }
 
 // --- Limits: copy_max_bytes and fill_max_bytes of linux sdma_v4_0.c, v4_4_2, v5_0, v5_2, v6_0 and v7_0 -----------
@@ -186,10 +177,7 @@ TEST(sdma_wire, tile_of_gfx12) {
 TEST(sdma_wire, tile_between_dwords) {
   auto dw = poisoned<13>();
   wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1003, 0x2001, 16, 16, 5, 5, 0});
-  EXPECT_EQ(dw[1], 0x2000u);
-  EXPECT_EQ(dw[3], 1u);
-  EXPECT_EQ(dw[6], 0x1000u);
-  EXPECT_EQ(dw[8], 3u);
+  EXPECT_PAIRS((dw[1], 0x2000u), (dw[3], 1u), (dw[6], 0x1000u), (dw[8], 3u));
   wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1002, 0x2000, 16, 16, 5, 5, 1});
   EXPECT_EQ(dw[3], 0u);
   EXPECT_EQ(dw[8], 1u);
@@ -234,9 +222,7 @@ TEST(sdma_wire, large_tile) {
   EXPECT_EQ(dw, (std::array<u32, 21>{0x00002401, 0xbbccddee, 0x00007eaa, 0,    0, 0, 999, 0,  0, 0x22334455, 0x00007f11,
                                      0,          0,          0,          1999, 0, 0, 99,  49, 0, 0xdeadbeef}));
   wire::encode_tile_large(dw.data(), wire::tile{0, 0, 2000, 1000, 100, 50, 2});
-  EXPECT_EQ(dw[6], 3999u);
-  EXPECT_EQ(dw[14], 7999u);
-  EXPECT_EQ(dw[17], 399u);
+  EXPECT_PAIRS((dw[6], 3999u), (dw[14], 7999u), (dw[17], 399u));
 }
 
 // --- Reading ----------------------------------------------------------------------------------------------------

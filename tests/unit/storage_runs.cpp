@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Commands for memory in several parts on the bus: every page of a command as NVMe base 2.0, 4.1.1, has it (PRP entry 1
 // with the offset in its page, the rest whole pages, a list from three pages on), found by an own walk over the parts.
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <random>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "xio/device/impl/storage_command.hpp"
 
 namespace {

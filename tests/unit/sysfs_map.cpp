@@ -3,8 +3,7 @@
 // NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch. hwloc counts the same.
 #include "topology/sysfs_map.hpp"
 
-#include <gtest/gtest.h>
-
+#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace xio::topology {
@@ -56,12 +55,9 @@ TEST_F(sysfs_paths, says_what_two_have_in_common) {
 TEST_F(sysfs_paths, lists_devices_with_node_and_names) {
   const auto all = m.devices();
   ASSERT_EQ(all.size(), 6u) << "no bridges";
-  EXPECT_EQ(all[0].bus_id, "0000:11:00.0");
-  EXPECT_EQ(all[0].role, device_role::gpu);
-  EXPECT_EQ(all[1].role, device_role::nic);
-  EXPECT_EQ(all[1].names, (std::vector<std::string>{"eth0", "mlx5_0"}));
-  EXPECT_EQ(all[3].role, device_role::drive);
-  EXPECT_EQ(all[5].numa_node, 1);
+  EXPECT_PAIRS((all[0].bus_id, "0000:11:00.0"), (all[0].role, device_role::gpu), (all[1].role, device_role::nic),
+               (all[1].names, (std::vector<std::string>{"eth0", "mlx5_0"})), (all[3].role, device_role::drive),
+               (all[5].numa_node, 1));
 }
 
 TEST_F(sysfs_paths, what_is_not_there_is_most_distant) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A folder that stands for /: files and links as sysfs, proc and dev have them. Removed when it goes.
 #pragma once
-#include <gtest/gtest.h>
-#include <stdlib.h>
+#include "../gtest.hpp"
 
 #include <filesystem>
-#include <fstream>
-#include <string>
 
 namespace xio::test {
 

@@ -4,8 +4,8 @@
 #include "ctx/team.hpp"
 
 #include <fmt/core.h>
-#include <gtest/gtest.h>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "ctx/team_text.hpp"
 #include "says.hpp"

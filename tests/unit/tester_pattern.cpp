@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The pattern that tests write: its bytes, and the verdicts on what is read. The numbers were computed from the
 // formula in docs/tester.md by another program.
-#include <gtest/gtest.h>
-
-#include <cstdint>
-#include <cstring>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "tools/xio-tester/latency.hpp"
 #include "tools/xio-tester/pattern.hpp"
 #include "tools/xio-tester/recorder.hpp"
@@ -104,11 +99,9 @@ TEST(tester_record, keeps_the_first_that_was_wrong) {
   std::memset(&data[512], 0, 512);
   p.fill_block(&data[1024], 512, 5);
   r.judge(p, data.data(), data.size(), 20, 1000);
-  EXPECT_EQ(r.verdicts[0], 2u);
-  EXPECT_EQ(r.verdicts[static_cast<int>(verdict::astray)], 1u);
-  EXPECT_EQ(r.verdicts[static_cast<int>(verdict::missing)], 1u);
-  EXPECT_EQ(r.wrong_block, 21u);
-  EXPECT_EQ(r.wrong_verdict, static_cast<u32>(verdict::missing));
+  EXPECT_PAIRS((r.verdicts[0], 2u), (r.verdicts[static_cast<int>(verdict::astray)], 1u),
+               (r.verdicts[static_cast<int>(verdict::missing)], 1u), (r.wrong_block, 21u),
+               (r.wrong_verdict, static_cast<u32>(verdict::missing)));
   r.fail(XIO_OK, 1);
   r.fail(XIO_ERR_TIMEOUT, 7);
   r.fail(XIO_ERR_STORAGE, 8);

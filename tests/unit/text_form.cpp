@@ -2,11 +2,7 @@
 // Forms of whole texts: what fits, and what the groups hold.
 #include "base/text_form.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 
 namespace {

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Words that were probably meant, sizes as people write them, and lines of progress.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/edit_distance.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
@@ -34,13 +27,10 @@ TEST(edit_distance, counts_what_fingers_do) {
 
 TEST(near_miss, finds_what_fingers_did) {
   const std::vector<std::string> known{"--env", "--json", "--iterations", "--read-io", "--write-io", "nvme-ep"};
-  EXPECT_EQ(near_miss("--jsn", known), "--json");
-  EXPECT_EQ(near_miss("--evn", known), "--env");
-  EXPECT_EQ(near_miss("--iteratoins=5", known), "--iterations");
-  EXPECT_EQ(near_miss("-json", known), "--json");
-  EXPECT_EQ(near_miss("--iter", known), "--iterations");
-  EXPECT_EQ(near_miss("--raed-io", known), "--read-io");
-  EXPECT_EQ(near_miss("nvme", known), "nvme-ep");
+  EXPECT_PAIRS((near_miss("--jsn", known), "--json"), (near_miss("--evn", known), "--env"),
+               (near_miss("--iteratoins=5", known), "--iterations"), (near_miss("-json", known), "--json"),
+               (near_miss("--iter", known), "--iterations"), (near_miss("--raed-io", known), "--read-io"),
+               (near_miss("nvme", known), "nvme-ep"));
 }
 
 TEST(near_miss, says_nothing_rather_than_nonsense) {
@@ -56,12 +46,10 @@ TEST(size_text, reads_units_of_1024) {
   EXPECT_EQ(size_of_text("0"), 0u);
   EXPECT_EQ(size_of_text("4096"), 4096u);
   for (const char* four : {"4k", "4K", "4kB", "4KiB"}) EXPECT_EQ(size_of_text(four), 4096u) << four;
-  EXPECT_EQ(size_of_text("17B"), 17u);
-  EXPECT_EQ(size_of_text("1M"), 1048576u);
-  EXPECT_EQ(size_of_text("3g"), std::uint64_t{3} << 30);
-  EXPECT_EQ(size_of_text("2T"), std::uint64_t{2} << 40);
-  EXPECT_EQ(size_of_text("9999999999999999999"), 9999999999999999999u);
-  EXPECT_EQ(size_of_text("15E"), std::uint64_t{15} << 60);
+  EXPECT_PAIRS((size_of_text("17B"), 17u), (size_of_text("1M"), 1048576u), (size_of_text("3g"), std::uint64_t{3} << 30),
+               (size_of_text("2T"), std::uint64_t{2} << 40),
+               (size_of_text("9999999999999999999"), 9999999999999999999u),
+               (size_of_text("15E"), std::uint64_t{15} << 60));
 }
 
 TEST(size_text, refuses_all_else) {
@@ -115,10 +103,8 @@ TEST(progress, is_rare_in_a_log) {
 // --- Axes of xio-perf's pictures ---
 
 TEST(perf_axes, name_sizes_as_people_do) {
-  EXPECT_EQ(xio::perf::tick_text(8), "8");
-  EXPECT_EQ(xio::perf::tick_text(4096), "4K");
-  EXPECT_EQ(xio::perf::tick_text(4097), "4097");
-  EXPECT_EQ(xio::perf::tick_text(std::uint64_t{3} << 20), "3M");
+  EXPECT_PAIRS((xio::perf::tick_text(8), "8"), (xio::perf::tick_text(4096), "4K"), (xio::perf::tick_text(4097), "4097"),
+               (xio::perf::tick_text(std::uint64_t{3} << 20), "3M"));
 }
 
 TEST(perf_axes, have_a_tick_for_each_size_with_room) {

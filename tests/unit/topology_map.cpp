@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Distances of NICs in a machine of two packages, described as hwloc's XML: package 0 has a switch with a GPU and a NIC
 // and a second NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch.
+#include "../gtest.hpp"
 #include "topology/machine_map.hpp"
-
-#include <gtest/gtest.h>
 
 namespace xio::topology {
 namespace {
@@ -72,9 +71,7 @@ TEST(machine_map, nics_of_a_gpu_nearest_first) {
   EXPECT_EQ(order, (std::vector<std::string>{"0000:82:00.0", "0000:12:00.0", "0000:14:00.0"}));
   const auto of_left = m.nearest(device_role::nic, "0000:11:00.0");
   ASSERT_EQ(of_left.size(), 3u);
-  EXPECT_EQ(of_left[0].bus_id, "0000:12:00.0");
-  EXPECT_EQ(of_left[0].distance, 2);
-  EXPECT_EQ(of_left[1].distance, 4);
+  EXPECT_PAIRS((of_left[0].bus_id, "0000:12:00.0"), (of_left[0].distance, 2), (of_left[1].distance, 4));
   EXPECT_EQ(m.nearest(device_role::gpu, "0000:11:00.0").size(), 1u) << "it is no neighbour of itself";
   EXPECT_TRUE(m.nearest(device_role::drive, "0000:11:00.0").empty());
 }
@@ -90,12 +87,8 @@ TEST(machine_map, says_what_two_have_in_common) {
 TEST(machine_map, lists_devices_with_their_node) {
   const auto all = machine_map(two_packages()).devices();
   ASSERT_EQ(all.size(), 5u);
-  EXPECT_EQ(all[0].bus_id, "0000:11:00.0");
-  EXPECT_EQ(all[0].role, device_role::gpu);
-  EXPECT_EQ(all[0].numa_node, 0);
-  EXPECT_EQ(all[4].bus_id, "0000:82:00.0");
-  EXPECT_EQ(all[4].role, device_role::nic);
-  EXPECT_EQ(all[4].numa_node, 1);
+  EXPECT_PAIRS((all[0].bus_id, "0000:11:00.0"), (all[0].role, device_role::gpu), (all[0].numa_node, 0),
+               (all[4].bus_id, "0000:82:00.0"), (all[4].role, device_role::nic), (all[4].numa_node, 1));
 }
 
 TEST(machine_map, a_machine_in_short_form_has_no_devices) {

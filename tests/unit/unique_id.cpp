@@ -1,17 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Worlds by unique id: PEs that have the 128 bytes find each other; one that comes twice, too late or with other
 // numbers gets the reason in time, and so do the others.
-#include <signal.h>
 #include <sodium.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <cstddef>
-#include <cstdlib>
-#include <cstring>
 
 #include "bootstrap/unique_id.hpp"
 #include "bootstrap_rig.hpp"

@@ -2,11 +2,9 @@
 // What ports and queue pairs of real RDMA devices say of themselves, and which two can talk.
 #include "proxy/verbs_address.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
 #include <random>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "refusal.hpp"
 
@@ -36,17 +34,10 @@ verbs_address roce(const char* device, std::uint8_t last, std::uint32_t qpn) {
 TEST(verbs_address, arrives_as_it_was_sent) {
   const verbs_address sent = roce("mlx5_11", 2, 0x123456);
   const verbs_address got = unpack(pack(sent), 3, true);
-  EXPECT_EQ(got.device, "mlx5_11");
-  EXPECT_EQ(got.port, 1);
-  EXPECT_EQ(got.link, link_layer::ethernet);
-  EXPECT_EQ(got.kind, gid_kind::roce_v2);
-  EXPECT_EQ(got.mtu, 5);
-  EXPECT_EQ(got.gid_index, 3);
-  EXPECT_EQ(got.address, ipv4(2));
-  EXPECT_EQ(got.responder_depth, 16);
-  EXPECT_EQ(got.qpn, 0x123456u);
-  EXPECT_EQ(got.psn, 0xabcdefu);
-  EXPECT_EQ(text_of(got), "mlx5_11:1 gid[3] ::ffff:10.77.0.2 qpn 1193046");
+  EXPECT_PAIRS((got.device, "mlx5_11"), (got.port, 1), (got.link, link_layer::ethernet), (got.kind, gid_kind::roce_v2),
+               (got.mtu, 5), (got.gid_index, 3), (got.address, ipv4(2)), (got.responder_depth, 16),
+               (got.qpn, 0x123456u), (got.psn, 0xabcdefu),
+               (text_of(got), "mlx5_11:1 gid[3] ::ffff:10.77.0.2 qpn 1193046"));
 }
 
 TEST(verbs_address, a_peer_without_rdma_is_named) {
@@ -131,11 +122,7 @@ TEST(verbs_pair, the_smaller_mtu_is_taken) {
 }
 
 // enum ibv_mtu: IBV_MTU_256 is 1, IBV_MTU_4096 is 5.
-TEST(verbs_pair, mtu_codes) {
-  EXPECT_EQ(mtu_bytes(1), 256u);
-  EXPECT_EQ(mtu_bytes(3), 1024u);
-  EXPECT_EQ(mtu_bytes(5), 4096u);
-}
+TEST(verbs_pair, mtu_codes) { EXPECT_PAIRS((mtu_bytes(1), 256u), (mtu_bytes(3), 1024u), (mtu_bytes(5), 4096u)); }
 
 }  // namespace
 }  // namespace xio::proxy

@@ -2,11 +2,10 @@
 // The work requests that ops become, on a device of this test's own making: what is posted, what asks for a completion,
 // how completions and failures become ends of ops.
 #include "proxy/verbs_executor.hpp"
+#include "../gtest.hpp"
 
 #include <arpa/inet.h>
-#include <gtest/gtest.h>
 
-#include <cstring>
 #include <deque>
 #include <numeric>
 
@@ -158,9 +157,7 @@ TEST(verbs_executor, write_and_read) {
     EXPECT_EQ(p.wr.wr.rdma.remote_addr, 0x7000'0000'0000u);
     EXPECT_EQ(p.wr.wr.rdma.rkey, 0x1234u);
     ASSERT_EQ(p.spans.size(), 1u);
-    EXPECT_EQ(p.spans[0].addr, 0x10000u);
-    EXPECT_EQ(p.spans[0].length, 100u);
-    EXPECT_EQ(p.spans[0].lkey, 0x77u);
+    EXPECT_PAIRS((p.spans[0].addr, 0x10000u), (p.spans[0].length, 100u), (p.spans[0].lkey, 0x77u));
   }
 }
 
@@ -185,14 +182,12 @@ TEST(verbs_executor, many_spans_become_several_requests) {
   ASSERT_TRUE(r.e.begin(o));
   r.e.advance(1 << 20);
   ASSERT_EQ(r.d.requests.size(), 2u);
-  EXPECT_EQ(r.d.requests[0].spans.size(), 4u);
-  EXPECT_EQ(r.d.requests[1].spans.size(), 2u);
-  EXPECT_EQ(r.d.requests[0].wr.opcode, IBV_WR_RDMA_WRITE);
-  EXPECT_EQ(r.d.requests[1].wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM);
-  EXPECT_EQ(r.d.requests[1].wr.imm_data, htonl(0x01020304));
-  EXPECT_EQ(r.d.requests[0].wr.wr.rdma.remote_addr, 0x7000'0000'0000u);
-  EXPECT_EQ(r.d.requests[1].wr.wr.rdma.remote_addr, 0x7000'0000'0000u + 10 + 20 + 40 + 50);
-  EXPECT_EQ(r.d.requests[1].spans[0].lkey, 5u);
+  EXPECT_PAIRS((r.d.requests[0].spans.size(), 4u), (r.d.requests[1].spans.size(), 2u),
+               (r.d.requests[0].wr.opcode, IBV_WR_RDMA_WRITE), (r.d.requests[1].wr.opcode, IBV_WR_RDMA_WRITE_WITH_IMM),
+               (r.d.requests[1].wr.imm_data, htonl(0x01020304)),
+               (r.d.requests[0].wr.wr.rdma.remote_addr, 0x7000'0000'0000u),
+               (r.d.requests[1].wr.wr.rdma.remote_addr, 0x7000'0000'0000u + 10 + 20 + 40 + 50),
+               (r.d.requests[1].spans[0].lkey, 5u));
   r.d.complete(0);
   r.e.advance(1);
   EXPECT_EQ(r.good_ends(), 0) << "half of it";
@@ -241,14 +236,10 @@ TEST(verbs_executor, atomics) {
   ASSERT_TRUE(r.e.begin(atomic_of({false, 8, 6, 0, 7, k_all, k_all, false})));
   r.e.advance(1);
   ASSERT_EQ(r.d.requests.size(), 2u);
-  EXPECT_EQ(r.d.requests[0].wr.opcode, IBV_WR_ATOMIC_FETCH_AND_ADD);
-  EXPECT_EQ(r.d.requests[0].wr.wr.atomic.compare_add, 5u);
-  EXPECT_EQ(r.d.requests[1].wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP);
-  EXPECT_EQ(r.d.requests[1].wr.wr.atomic.compare_add, 7u);
-  EXPECT_EQ(r.d.requests[1].wr.wr.atomic.swap, 6u);
-  EXPECT_EQ(r.d.requests[1].wr.wr.atomic.remote_addr, 0x7000'0000'0000u);
-  EXPECT_EQ(r.d.requests[1].wr.wr.atomic.rkey, 0x1234u);
-  EXPECT_EQ(r.d.requests[1].spans[0].lkey, 0x77u);
+  EXPECT_PAIRS((r.d.requests[0].wr.opcode, IBV_WR_ATOMIC_FETCH_AND_ADD), (r.d.requests[0].wr.wr.atomic.compare_add, 5u),
+               (r.d.requests[1].wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP), (r.d.requests[1].wr.wr.atomic.compare_add, 7u),
+               (r.d.requests[1].wr.wr.atomic.swap, 6u), (r.d.requests[1].wr.wr.atomic.remote_addr, 0x7000'0000'0000u),
+               (r.d.requests[1].wr.wr.atomic.rkey, 0x1234u), (r.d.requests[1].spans[0].lkey, 0x77u));
 }
 
 TEST(verbs_executor, atomics_that_verbs_do_not_have_fail_in_their_turn) {
@@ -277,9 +268,7 @@ TEST(verbs_executor, atomics_that_verbs_do_not_have_fail_in_their_turn) {
     EXPECT_EQ(r.ends(&how), 0);
     r.d.complete(0);
     r.e.advance(1);
-    EXPECT_EQ(r.ends(&how), 1);
-    EXPECT_EQ(how.what, one.f.what);
-    EXPECT_EQ(how.why, one.f.why);
+    EXPECT_PAIRS((r.ends(&how), 1), (how.what, one.f.what), (how.why, one.f.why));
     EXPECT_FALSE(r.e.begin(write_of(8)));
   }
 }
@@ -354,10 +343,8 @@ TEST(verbs_executor, a_failure_ends_what_came_before_well_and_the_rest_not) {
   for (std::uint64_t i = 3; i < 6; ++i) r.d.complete(i, IBV_WC_WR_FLUSH_ERR);
   r.e.advance(1);
   op_error how;
-  EXPECT_EQ(r.ends(&how), 2);
-  EXPECT_EQ(how.what, outcome::remote_access);
-  EXPECT_EQ(how.why, rule::peer_refused);
-  EXPECT_EQ(r.e.vendor(), 0x88u);
+  EXPECT_PAIRS((r.ends(&how), 2), (how.what, outcome::remote_access), (how.why, rule::peer_refused),
+               (r.e.vendor(), 0x88u));
   EXPECT_FALSE(r.e.begin(write_of(8)));
   EXPECT_EQ(r.e.advance(1), 0u);
   EXPECT_TRUE(g_states_set.empty()) << "the device has seen to that itself";
@@ -386,9 +373,7 @@ TEST(verbs_executor, completions_of_no_request_are_not_believed) {
     r.d.complete(id);
     r.e.advance(1);
     op_error how;
-    EXPECT_EQ(r.ends(&how), 0);
-    EXPECT_EQ(how.what, outcome::local_qp_operation);
-    EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR});
+    EXPECT_PAIRS((r.ends(&how), 0), (how.what, outcome::local_qp_operation), (g_states_set, std::vector{IBV_QPS_ERR}));
   }
 }
 
@@ -398,10 +383,8 @@ TEST(verbs_executor, completions_that_cannot_be_read_are_a_failure) {
   r.d.unreadable = true;
   r.e.advance(1);
   op_error how;
-  EXPECT_EQ(r.ends(&how), 0);
-  EXPECT_EQ(how.what, outcome::local_qp_operation);
-  EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EIO));
-  EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR});
+  EXPECT_PAIRS((r.ends(&how), 0), (how.what, outcome::local_qp_operation),
+               (r.e.vendor(), static_cast<std::uint32_t>(EIO)), (g_states_set, std::vector{IBV_QPS_ERR}));
 }
 
 // libibverbs/verbs.h: enum ibv_wc_status; InfiniBand specification 11.6.2.

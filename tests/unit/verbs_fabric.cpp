@@ -3,15 +3,9 @@
 // file's.
 #include "proxy/verbs_fabric.hpp"
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <chrono>
 #include <deque>
-#include <string>
-#include <thread>
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "refusal.hpp"
 

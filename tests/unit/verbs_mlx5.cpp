@@ -2,10 +2,7 @@
 // The bytes of mlx5 firmware commands, written down from rdma-core providers/mlx5/mlx5_ifc.h (create_qp_in, qpc, ads)
 // and Linux include/linux/mlx5/mlx5_ifc.h (create_cq_in, cqc): words are big endian and fields count from the upper
 // end.
-#include <gtest/gtest.h>
-
-#include <map>
-
+#include "../gtest.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 
 namespace xio::rdma::mlx5 {
@@ -60,9 +57,7 @@ TEST(mlx5_command, fields_lie_where_they_are_and_nowhere_else) {
   put(bytes, {6, 12}, 0x5a5);
   EXPECT_EQ(get(bytes, {6, 12}), 0x5a5u);
   // 111111 010110100101 11...
-  EXPECT_EQ(bytes[0], 0xfd);
-  EXPECT_EQ(bytes[1], 0x69);
-  EXPECT_EQ(bytes[2], 0x7f);
+  EXPECT_PAIRS((bytes[0], 0xfd), (bytes[1], 0x69), (bytes[2], 0x7f));
   for (int i = 3; i < 8; ++i) EXPECT_EQ(bytes[i], 0xff);
   put(bytes, {0, 64}, 0x0102030405060708);
   EXPECT_EQ(bytes[0], 1);

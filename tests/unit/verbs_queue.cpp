@@ -2,14 +2,7 @@
 // Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
 #include "proxy/verbs_queue.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 
 namespace {
@@ -108,9 +101,7 @@ struct rig {
 TEST(verbs_queue, what_has_room_is_made_as_it_was_asked_for) {
   rig r(32768, 2048);
   const verbs_queue q(r.port, r.path, 1, nullptr);
-  EXPECT_EQ(q.depth(), 2048u);
-  EXPECT_EQ(q.max_sge(), 30u);
-  EXPECT_EQ(q.max_inline(), 256u);
+  EXPECT_PAIRS((q.depth(), 2048u), (q.max_sge(), 30u), (q.max_inline(), 256u));
 }
 
 TEST(verbs_queue, deep_queues_take_fewer_spans_a_request) {
@@ -140,9 +131,7 @@ TEST(verbs_queue, a_device_that_names_no_spans_or_one_gets_one) {
       rig r(32768, depth);
       r.port.max_sge = spans;
       const verbs_queue q(r.port, r.path, 1, nullptr);
-      EXPECT_EQ(q.max_sge(), 1u);
-      EXPECT_EQ(r.d.made.max_send_sge, 1u);
-      EXPECT_EQ(q.depth(), std::min(depth, 8192u));
+      EXPECT_PAIRS((q.max_sge(), 1u), (r.d.made.max_send_sge, 1u), (q.depth(), std::min(depth, 8192u)));
     }
   }
 }
@@ -176,10 +165,7 @@ TEST(verbs_queue, the_completion_queue_shrinks_with_the_sends) {
   rig r(32768, 32768);
   {
     const verbs_queue q(r.port, r.path, 1, nullptr);
-    EXPECT_EQ(q.depth(), 8192u);
-    EXPECT_EQ(r.d.made_cqe, 8192);
-    EXPECT_EQ(r.d.cq_asked, (sizes{32768, 16384, 8192}));
-    EXPECT_EQ(r.d.cqs, 1);
+    EXPECT_PAIRS((q.depth(), 8192u), (r.d.made_cqe, 8192), (r.d.cq_asked, (sizes{32768, 16384, 8192})), (r.d.cqs, 1));
     EXPECT_EQ(r.d.most_cqs, 1) << "the larger one goes first: the device may need its room";
   }
   EXPECT_EQ(r.d.cqs, 0);
@@ -201,10 +187,8 @@ TEST(verbs_queue, a_refused_completion_queue_halves_the_depth) {
     testing::internal::CaptureStderr();
     const verbs_queue q(r.port, r.path, 1, nullptr);
     const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(r.d.cq_asked, (sizes{2048, 1024, 512, 256}));
-    EXPECT_EQ(r.d.made_cqe, 256);
-    EXPECT_EQ(r.d.made.max_send_wr, 256u);
-    EXPECT_EQ(q.depth(), 256u);
+    EXPECT_PAIRS((r.d.cq_asked, (sizes{2048, 1024, 512, 256})), (r.d.made_cqe, 256), (r.d.made.max_send_wr, 256u),
+                 (q.depth(), 256u));
     EXPECT_EQ(q.max_sge(), 30u) << "spans take no room there";
     EXPECT_NE(said.find("mlx5_0:1"), std::string::npos) << said;
     EXPECT_NE(said.find("256 send requests of 30 spans instead of 2048 of 30"), std::string::npos) << said;
@@ -220,9 +204,7 @@ TEST(verbs_queue, the_least_depth_is_tried_whatever_was_asked_for) {
   EXPECT_EQ(q.depth(), 32u);
   rig pairs(128, 100);  // 32 requests of 4 units
   const verbs_queue p(pairs.port, pairs.path, 1, nullptr);
-  EXPECT_EQ(pairs.d.cq_asked, (sizes{100, 50, 32}));
-  EXPECT_EQ(pairs.d.made.max_send_wr, 32u);
-  EXPECT_EQ(p.depth(), 32u);
+  EXPECT_PAIRS((pairs.d.cq_asked, (sizes{100, 50, 32})), (pairs.d.made.max_send_wr, 32u), (p.depth(), 32u));
 }
 
 // Returns the sentence that refuses queue pair 5 of 100 requests where no completion queue can be made.
@@ -233,9 +215,7 @@ std::string refusal_of_completions(rig& r, int err) {
     const verbs_queue q(r.port, r.path, 5, nullptr);
     ADD_FAILURE() << "made with " << q.depth();
   } catch (const error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_IO);
-    EXPECT_EQ(r.d.qps_asked, 0);
-    EXPECT_EQ(r.d.cqs, 0);
+    EXPECT_PAIRS((e.status(), XIO_ERR_IO), (r.d.qps_asked, 0), (r.d.cqs, 0));
     return e.what();
   }
   return {};

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The programs that xio-verify runs: each ends, by itself or by its deadline, and leaves nothing behind.
-#include <gtest/gtest.h>
-#include <signal.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <string>
-
+#include "../gtest.hpp"
 #include "tools/xio-verify/child.hpp"
 
 namespace {
@@ -19,10 +13,7 @@ child_result shell(const std::string& script, double seconds = 20) {
 
 TEST(child, gives_status_and_output) {
   const child_result r = shell("echo out $XIO_TEST_WORD; echo err >&2; exit 7");
-  EXPECT_EQ(r.how, ending::exited);
-  EXPECT_EQ(r.code, 7);
-  EXPECT_EQ(r.out, "out given\n");
-  EXPECT_EQ(r.err, "err\n");
+  EXPECT_PAIRS((r.how, ending::exited), (r.code, 7), (r.out, "out given\n"), (r.err, "err\n"));
 }
 
 TEST(child, names_a_signal) {
@@ -49,10 +40,8 @@ TEST(child, does_not_wait_for_what_holds_its_output) {
 
 TEST(child, keeps_the_beginning_of_its_output_and_the_end_of_its_errors) {
   const child_result r = shell("head -c 12000000 /dev/zero; (head -c 100000 /dev/zero; echo last) >&2");
-  EXPECT_EQ(r.how, ending::exited);
-  EXPECT_EQ(r.out.size(), std::size_t{8} << 20);
-  EXPECT_EQ(r.err.size(), std::size_t{16} << 10);
-  EXPECT_EQ(r.err.substr(r.err.size() - 5), "last\n");
+  EXPECT_PAIRS((r.how, ending::exited), (r.out.size(), std::size_t{8} << 20), (r.err.size(), std::size_t{16} << 10),
+               (r.err.substr(r.err.size() - 5), "last\n"));
 }
 
 TEST(child, that_is_not_there_is_not_started) {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // xio-verify --import reads what strangers send: reports that are wrong on purpose are refused with a sentence, and
 // nothing of a report's texts is more than text in the rows that are made of it.
-#include <gtest/gtest.h>
-
-#include <functional>
-#include <string>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "tools/xio-verify/import.hpp"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How xio-verify judges what the parties of its litmus tests have read. Registers hold 1 + what was read, and 0 where a
 // party did not come so far.
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "tools/xio-verify/litmus.hpp"
 
 namespace {
@@ -26,11 +22,8 @@ litmus_result judged(litmus t, std::vector<std::uint64_t> first, std::vector<std
 
 TEST(litmus, message_passing_counts_words_that_are_old) {
   const litmus_result r = judged(litmus::pass_by_store, {1, 1, 1, 1}, {1, 9, 2, 0});
-  EXPECT_EQ(r.runs, 3u);
-  EXPECT_EQ(r.weak, 2u);
-  EXPECT_EQ(r.not_run, 1u);
-  EXPECT_EQ(r.outcomes.at("data before the flag"), 1u);
-  EXPECT_EQ(r.outcomes.at("old data behind the flag"), 2u);
+  EXPECT_PAIRS((r.runs, 3u), (r.weak, 2u), (r.not_run, 1u), (r.outcomes.at("data before the flag"), 1u),
+               (r.outcomes.at("old data behind the flag"), 2u));
 }
 
 TEST(litmus, passing_on_is_judged_by_the_third_party) {
@@ -42,16 +35,12 @@ TEST(litmus, passing_on_is_judged_by_the_third_party) {
 TEST(litmus, of_store_buffering_both_must_miss) {
   // Reads of 0 and 0, 0 and 1, 1 and 0, 1 and 1.
   const litmus_result r = judged(litmus::store_buffering, {1, 1, 2, 2}, {1, 2, 1, 2});
-  EXPECT_EQ(r.weak, 1u);
-  EXPECT_EQ(r.outcomes.at("read 0 and 0"), 1u);
-  EXPECT_EQ(r.outcomes.at("read 1 and 1"), 1u);
+  EXPECT_PAIRS((r.weak, 1u), (r.outcomes.at("read 0 and 0"), 1u), (r.outcomes.at("read 1 and 1"), 1u));
 }
 
 TEST(litmus, of_load_buffering_both_must_see) {
   const litmus_result r = judged(litmus::load_buffering, {1, 1, 2, 2, 0}, {1, 2, 1, 2, 2});
-  EXPECT_EQ(r.weak, 1u);
-  EXPECT_EQ(r.runs, 4u);
-  EXPECT_EQ(r.not_run, 1u);
+  EXPECT_PAIRS((r.weak, 1u), (r.runs, 4u), (r.not_run, 1u));
 }
 
 TEST(litmus, adds_and_coherence_have_one_register_each) {

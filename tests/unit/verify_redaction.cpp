@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What xio-verify takes out of a report, and what it leaves. All names and addresses here are made up.
-#include <gtest/gtest.h>
-
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <string>
-
+#include "../gtest.hpp"
 #include "tools/xio-verify/redaction.hpp"
 
 namespace {
@@ -45,20 +38,18 @@ TEST(redaction, leaves_words_that_only_contain_a_name) {
 }
 
 TEST(redaction, takes_addresses_out) {
-  EXPECT_EQ(text("at 192.168.17.4:4711"), "at [IP address]:4711");
-  EXPECT_EQ(text("10.1.2.3/24, 10.1.2.3."), "[IP address]/24, [IP address].");
-  EXPECT_EQ(text("fe80::1322:33ff:fe44:5566"), "[IP address]");
-  EXPECT_EQ(text("[2001:db8::17]:80"), "[[IP address]]:80");
-  EXPECT_EQ(text("mac 02:1a:2B:3c:4d:5e"), "mac [hardware address]");
-  EXPECT_EQ(text("mac 02-1a-2b-3c-4d-5e,"), "mac [hardware address],");
-  EXPECT_EQ(text("021a.2b3c.4d5e"), "[hardware address]");
-  EXPECT_EQ(text("gid fe80:0000:0000:0000:0002:c903:0012:3456"), "gid [IP address]");
-  EXPECT_EQ(text("guid 0002:c903:0012:3456"), "guid [hardware address]");
-  EXPECT_EQ(text("guid 0x0002c90300123456"), "guid [identifier]");
-  EXPECT_EQ(text("0002c90300123456"), "[identifier]");
-  EXPECT_EQ(text("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:12:34:56"), "[hardware address]");
-  EXPECT_EQ(text("on enx021a2b3c4d5e, rocex0002c90300123456"), "on [identifier], [identifier]");
-  EXPECT_EQ(text("::ffff:10.0.0.1"), "[IP address]");
+  EXPECT_PAIRS((text("at 192.168.17.4:4711"), "at [IP address]:4711"),
+               (text("10.1.2.3/24, 10.1.2.3."), "[IP address]/24, [IP address]."),
+               (text("fe80::1322:33ff:fe44:5566"), "[IP address]"), (text("[2001:db8::17]:80"), "[[IP address]]:80"),
+               (text("mac 02:1a:2B:3c:4d:5e"), "mac [hardware address]"),
+               (text("mac 02-1a-2b-3c-4d-5e,"), "mac [hardware address],"),
+               (text("021a.2b3c.4d5e"), "[hardware address]"),
+               (text("gid fe80:0000:0000:0000:0002:c903:0012:3456"), "gid [IP address]"),
+               (text("guid 0002:c903:0012:3456"), "guid [hardware address]"),
+               (text("guid 0x0002c90300123456"), "guid [identifier]"), (text("0002c90300123456"), "[identifier]"),
+               (text("80:00:02:08:fe:80:00:00:00:00:00:00:00:02:c9:03:00:12:34:56"), "[hardware address]"),
+               (text("on enx021a2b3c4d5e, rocex0002c90300123456"), "on [identifier], [identifier]"),
+               (text("::ffff:10.0.0.1"), "[IP address]"));
 }
 
 TEST(redaction, takes_serial_numbers_out) {

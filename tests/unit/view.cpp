@@ -2,12 +2,9 @@
 // Members agree on those that go on: thousands of runs in which messages come late, twice or never, members die, the
 // network is cut, and evidence comes when it likes.
 #include "bootstrap/view.hpp"
+#include "../gtest.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <random>
-#include <vector>
 
 namespace {
 
@@ -207,9 +204,7 @@ TEST(view, a_late_member_hears_of_the_decision) {
 TEST(view, a_call_in_doubt_is_done_or_undone_on_all) {
   const call_report done{5, 1, 64, 0, 0, 100, 200}, before{4, 2, 0, 0, 0, 90, 100};
   common_state s = view_agreement::merge({before, done, done});
-  EXPECT_EQ(s.alike, 1u);
-  EXPECT_EQ(s.in_doubt, 1u);
-  EXPECT_EQ(s.hash(), 200u);
+  EXPECT_PAIRS((s.alike, 1u), (s.in_doubt, 1u), (s.hash(), 200u));
   call_report undone = done;
   undone.kind |= k_goes_back;
   s = view_agreement::merge({before, undone});

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Collective calls: what one PE did wrong is an error on every PE, with the PE and the values in the sentence.
-#include <gtest/gtest.h>
-
-#include <array>
-#include <chrono>
 #include <span>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "ctx/agreement.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"

@@ -2,19 +2,9 @@
 // The C API in a world of one: every wrong pointer, handle and value is a status and a sentence that names it.
 #include "config.h"
 
-#include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/thread.hpp"
 #include "bootstrap_rig.hpp"

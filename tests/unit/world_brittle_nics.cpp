@@ -4,14 +4,7 @@
 // This program brings an rdma::open of its own, which the linker takes before the library's.
 #include "config.h"
 
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "proxy/shm_executor.hpp"
 #include "thread_worlds.hpp"
 #include "transport/rdma/families.hpp"

@@ -1,15 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a program asks for: attributes of older and newer callers, options, and the routes that follow.
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/attributes.hpp"

@@ -2,14 +2,9 @@
 // Worlds whose PEs are threads of this process: the symmetric heap, what is agreed, and what kernels will read.
 #include "config.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <functional>
 #include <random>
-#include <string>
-#include <vector>
 
+#include "../gtest.hpp"
 #include "thread_worlds.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"

@@ -2,11 +2,7 @@
 // The firmware takes what libxio's commands say, and refuses each broken rule with its status and syndrome.
 #include "uverbs/firmware/firmware.hpp"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "uverbs/firmware/fields.hpp"
 

@@ -3,20 +3,8 @@
 // goes down before more queues are made, the device's events; and rings in memory that a GPU lends. Run it by
 // tests/uverbs/run.
 #include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <thread>
-#include <vector>
-
+#include "../gtest.hpp"
 #include "base/options.hpp"
 #include "proxy/keys.hpp"
 #include "transport/rdma/direct/nic.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What happens to the NIC whose queues kernels drive: struck link, or struck fatal. PEs put before it, and after it; a
 // device that has failed for good is opened anew by xio_ctx_recover, and the heap stays.
-#include <chrono>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "../mpi/rig.hpp"
 #include "orders.hpp"
 

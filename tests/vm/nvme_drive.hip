@@ -31,9 +31,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <chrono>
 
 #include "../mpi/rig.hpp"
 #include "nvme_disk.hpp"

@@ -71,38 +71,33 @@ access to(const wave& w, const operation& o, const u64* address, u64 active, acc
 // ---- loads and stores by address
 // -------------------------------------------------------------------------------------
 
-bool load_rows(wave& w, const operation& o, const u64* address, bool flat, u32* data) {
+// By loads into `data`, or by stores from it.
+template <class Data>
+bool move_rows(wave& w, const operation& o, const u64* address, bool flat, Data* data) {
+  constexpr bool stores = std::is_const_v<Data>;
   ways by;
   by.memory = w.exec();
   if (flat) by = sort_lanes(w, address);
   refusal no;
   const access a = to(w, o, address, by.memory, flat ? access_kind::flat : access_kind::global);
-  if (!w.of->memory->load(a, data, no)) {
+  bool moved;
+  if constexpr (stores)
+    moved = w.of->memory->store(a, data, no);
+  else
+    moved = w.of->memory->load(a, data, no);
+  if (!moved) {
     stop(w, o, no, o.width);
     return false;
   }
   if (!(by.lds | by.scratch)) return true;
   u32 offset[lanes];
   low_halves(address, offset);
-  return lds_load(w, o, offset, by.lds, o.width, data) &&
-         scratch_load(w, o, scratch_base(w), offset, by.scratch, o.width, data);
-}
-
-bool store_rows(wave& w, const operation& o, const u64* address, bool flat, const u32* data) {
-  ways by;
-  by.memory = w.exec();
-  if (flat) by = sort_lanes(w, address);
-  refusal no;
-  const access a = to(w, o, address, by.memory, flat ? access_kind::flat : access_kind::global);
-  if (!w.of->memory->store(a, data, no)) {
-    stop(w, o, no, o.width);
-    return false;
-  }
-  if (!(by.lds | by.scratch)) return true;
-  u32 offset[lanes];
-  low_halves(address, offset);
-  return lds_store(w, o, offset, by.lds, o.width, data) &&
-         scratch_store(w, o, scratch_base(w), offset, by.scratch, o.width, data);
+  if constexpr (stores)
+    return lds_store(w, o, offset, by.lds, o.width, data) &&
+           scratch_store(w, o, scratch_base(w), offset, by.scratch, o.width, data);
+  else
+    return lds_load(w, o, offset, by.lds, o.width, data) &&
+           scratch_load(w, o, scratch_base(w), offset, by.scratch, o.width, data);
 }
 
 template <bool flat>
@@ -112,10 +107,10 @@ void load(wave& w, const operation& o) {
   addresses(w, o, o.src[0], o.src[1], address);
   u32* const d = w.rows(o.dst.index);
   if (o.width >= 4) {
-    load_rows(w, o, address, flat, d);
+    move_rows(w, o, address, flat, d);
   } else {
     u32 row[lanes];
-    if (load_rows(w, o, address, flat, row)) fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
+    if (move_rows(w, o, address, flat, row)) fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
   }
 }
 
@@ -134,7 +129,7 @@ void store(wave& w, const operation& o) {
     high_halves(data, high);
     data = high;
   }
-  store_rows(w, o, address, flat, data);
+  move_rows<const u32>(w, o, address, flat, data);
 }
 
 // cmpswap's data are the new value and, behind it, what is compared with.

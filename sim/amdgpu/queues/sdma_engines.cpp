@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "amdgpu/queues/clock.hpp"
-#include "base/payload.hpp"
+#include "base/host_atomic.hpp"
 #include "model/sdma/fault.hpp"
 
 namespace amdgpu {
@@ -37,27 +37,8 @@ void forget_registered(const mapping& m) {
 // Engines ask for ranges of one mapping only.
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(seen_by_host(to), seen_by_host(from), bytes); }
 
-template <class T>
-std::uint64_t change(T* at, xio::atomic_op op, T operand, T compare) {
-  switch (op) {
-    case xio::atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::compare_swap:
-      __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-      return compare;
-  }
-  return 0;
-}
-
 std::uint64_t atomic(void* address, unsigned width, xio::atomic_op op, std::uint64_t operand, std::uint64_t compare) {
-  void* at = seen_by_host(address);
-  if (width == 8) return change(static_cast<std::uint64_t*>(at), op, operand, compare);
-  return change(static_cast<std::uint32_t*>(at), op, static_cast<std::uint32_t>(operand),
-                static_cast<std::uint32_t>(compare));
+  return xio::change_host_word(seen_by_host(address), width, op, operand, compare);
 }
 
 void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/host_atomic.hpp"
 #include "model/nic/bnxt_queue.hpp"
 #include "model/nic/ionic_queue.hpp"
 #include "model/nic/mlx5_queue.hpp"
@@ -29,30 +30,9 @@ constexpr std::uint64_t k_most_message = 1u << 30;
 
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
-template <class T>
-std::uint64_t change(T* at, xio::atomic_op op, T operand, T compare) {
-  switch (op) {
-    case xio::atomic_op::fetch: return __atomic_load_n(at, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::swap: return __atomic_exchange_n(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::add: return __atomic_fetch_add(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_and: return __atomic_fetch_and(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_or: return __atomic_fetch_or(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::bit_xor: return __atomic_fetch_xor(at, operand, __ATOMIC_SEQ_CST);
-    case xio::atomic_op::compare_swap: break;
-  }
-  __atomic_compare_exchange_n(at, &compare, operand, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return compare;
-}
-
-std::uint64_t change_at(void* at, unsigned width, xio::atomic_op op, std::uint64_t operand, std::uint64_t compare) {
-  if (width == 8) return change(static_cast<std::uint64_t*>(at), op, operand, compare);
-  return change(static_cast<std::uint32_t*>(at), op, static_cast<std::uint32_t>(operand),
-                static_cast<std::uint32_t>(compare));
-}
-
 void fence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-const xio::payload_agent k_host{copy, change_at, fence};
+const xio::payload_agent k_host{copy, xio::change_host_word, fence};
 
 }  // namespace
 

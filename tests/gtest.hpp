@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// GoogleTest, and what most tests take from the standard library and the kernel: GoogleTest reads nearly all of it
+// anyway.
+#pragma once
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cctype>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+// EXPECT_PAIRS((got, wanted), ...): EXPECT_EQ(got, wanted) of each, for fields of one thing and numbers of one table.
+// Each scan of the preprocessor makes one pair of what is left.
+#define EXPECT_PAIRS(...) XIO_SCAN_4(XIO_NEXT_PAIR(__VA_ARGS__))
+#define XIO_NEXT_PAIR(pair, ...) \
+  EXPECT_EQ pair;                \
+  __VA_OPT__(XIO_NEXT_PAIR_LATER XIO_NO_ARGUMENTS(__VA_ARGS__))
+#define XIO_NEXT_PAIR_LATER() XIO_NEXT_PAIR
+#define XIO_NO_ARGUMENTS ()
+#define XIO_SCAN_4(...) XIO_SCAN_3(XIO_SCAN_3(XIO_SCAN_3(XIO_SCAN_3(__VA_ARGS__))))
+#define XIO_SCAN_3(...) XIO_SCAN_2(XIO_SCAN_2(XIO_SCAN_2(XIO_SCAN_2(__VA_ARGS__))))
+#define XIO_SCAN_2(...) XIO_SCAN_1(XIO_SCAN_1(XIO_SCAN_1(XIO_SCAN_1(__VA_ARGS__))))
+#define XIO_SCAN_1(...) __VA_ARGS__
