@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log.hpp"
+#include "base/sleeper.hpp"
 
 namespace xio::log {
 
@@ -12,3 +13,6 @@ void write(level, std::string_view line) {
 }
 
 }  // namespace xio::log
+
+// Its threads do not sleep by the library's words.
+void xio::wake_sleepers() {}
