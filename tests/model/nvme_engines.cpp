@@ -89,7 +89,6 @@ class engines : public testing::Test {
     file_job& j = jobs[i];
     j.what = what;
     j.offset = i * k_block;
-    j.end = k_blocks * k_block;
     j.parts = {{memory.data() + i * k_block, k_block}};
     return j;
   }

@@ -73,8 +73,7 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
 // Returns the extent that a file will have once it is opened so.
 extent extent_of(const nvme_target& file, const xio_storage_attr_t& attr) {
   const xio_storage_attr_t wanted = nvme::with_name(file.said, attr);
-  const std::uint64_t bytes = std::max(file.bytes, wanted.bytes), block = wanted.block_bytes;
-  return {file.is_disk ? file.bytes / block * block : (bytes + block - 1) / block * block, wanted.block_bytes};
+  return {std::max(file.bytes, wanted.bytes), wanted.block_bytes};
 }
 
 // The same of stripes over files, put together as the library does it. Throws what does not fit together.
