@@ -111,7 +111,7 @@ void order::local(const void* p, std::size_t bytes, const char* what, int pe) co
 
 void order::for_drives(xio_storage_t s, const void* p, std::size_t bytes) const {
   if (bytes == 0) return;
-  const bool anywhere = (world_.storages().info(s).features & dev::storage_any_buffer) != 0;
+  const bool anywhere = (world_.storages().info(s).features & dev::storage_of_bytes) != 0;
   if (p == nullptr || (!anywhere && !is_aligned(p, 4)))
     fail(XIO_ERR_ARG, "{}: buf {} is null or not 4-byte aligned; give the address of {} bytes", function_, p, bytes);
   if (world_.local_memory().knows(p, bytes)) return;

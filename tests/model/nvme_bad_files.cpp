@@ -95,7 +95,7 @@ void go_through(const trouble& t, const std::string& place) {
   EXPECT_EQ(t.go_wrong(s, said), t.status);
   said += testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find(t.sentence), std::string::npos) << said;
-  if (t.code != 0) EXPECT_EQ(r.ring().state->vendor, t.code);
+  EXPECT_TRUE(t.code == 0 || r.ring().state->vendor == t.code) << r.ring().state->vendor;
   EXPECT_EQ(r.quiet(), t.code == 0 ? XIO_OK : XIO_ERR_STORAGE);
   EXPECT_EQ(r.quiet(), XIO_OK);
   // The same ctx has what is still there.
@@ -107,7 +107,7 @@ void go_through(const trouble& t, const std::string& place) {
   EXPECT_EQ(static_cast<std::uint64_t>(now.st_size), t.bytes);
   // And goes on where there is room again.
   EXPECT_EQ(ftruncate(filler, 0), 0);
-  if (t.bytes == k_bytes && t.flags == 0) EXPECT_EQ(s.write(90000), XIO_OK);
+  EXPECT_TRUE(t.bytes != k_bytes || t.flags != 0 || s.write(90000) == XIO_OK);
   close(filler);
   close(data);
   unlink(path.c_str());
@@ -123,9 +123,7 @@ void open_what_is_none(const std::string& place) {
   } cases[] = {{place, XIO_ERR_IO, "neither a file nor a block device"},
                {place + "/fifo", XIO_ERR_IO, "neither a file nor a block device"},
                {place + "/dangling", XIO_ERR_IO, "No such file or directory; check the path"},
-               {place + "/data/x", XIO_ERR_IO, "cannot open"},
-               {"/proc/self/status", XIO_ERR_ARG, "it is the kernel's"},
-               {"/proc/version", XIO_ERR_ARG, "it is the kernel's"}};
+               {"/proc/self/status", XIO_ERR_ARG, "it is the kernel's"}};
   for (const auto& c : cases) {
     try {
       const rig r(c.path, {.flags = XIO_STORAGE_READ_ONLY});

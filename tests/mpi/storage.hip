@@ -4,7 +4,6 @@
 //   storage DIRECTORY      a writable one; what it makes there is removed. Several PEs share one file
 // storage.sh runs it with every way to ring doorbells and to name data.
 #include <fstream>
-#include <memory>
 #include <random>
 
 #include "rig.hpp"
@@ -229,11 +228,8 @@ class trial {
   std::vector<unsigned char> host_;
 };
 
-// `count` jobs in places of their own, of any length up to `most`, half of them of whole blocks; with buffers at any
-// byte, at any multiple of 4 where data are named by PRPs.
+// `count` jobs in places of their own, of any length up to `most`, half of them of whole blocks; buffers at any byte.
 std::vector<job> random_jobs(std::mt19937& random, const bench& b, size_t count, uint64_t most, bool reads_only) {
-  const char* sgls = std::getenv("XIO_NVME_SGL");
-  const bool by_prps = sgls != nullptr && std::strcmp(sgls, "0") == 0;
   std::vector<job> jobs;
   const uint64_t room = b.wanted.size() / count / 512 * 512;
   const uint64_t memory_room = k_memory / count / 512 * 512;
@@ -241,7 +237,7 @@ std::vector<job> random_jobs(std::mt19937& random, const bench& b, size_t count,
     const uint64_t longest = std::min({room, memory_room - 512, most}), grain = random() % 2 == 0 ? 512 : 1;
     const uint64_t bytes = (1 + random() % (longest / grain)) * grain;
     const uint64_t offset = i * room + random() % ((room - bytes) / grain + 1) * grain;
-    const uint64_t buffer = i * memory_room + (by_prps ? random() % 128 * 4 : random() % 512);
+    const uint64_t buffer = i * memory_room + random() % 512;
     const int op = reads_only ? op_read : random() % 8 == 0 ? op_zero : static_cast<int>(random() % 2);
     jobs.push_back(job{op, static_cast<uint32_t>(random() % 3), buffer, offset, bytes});
   }

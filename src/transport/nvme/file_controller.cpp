@@ -29,7 +29,6 @@ file_controller::file_controller(const software::devices& devices, const std::st
                                  const xio_storage_attr_t& attr, const nvme_options& o, progress::machine& machine,
                                  const payload_agent& payload)
     : machine_(machine),
-      sgls_(o.nvme_sgl != 0),
       // The arguments are checked before the file is touched, because the file may have to be made.
       software_(devices.open_drive(path, attr, checked_shape(attr, o), o.model_faults)) {
   registers_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
@@ -69,11 +68,10 @@ void file_controller::stop_device() {
   machine_.remove(turns_.get());
 }
 
-// PRPs have addresses in whole dwords, SGLs any.
 dev::storage_view file_controller::view() const {
   dev::storage_view v = queues_->view();
   v.bytes = software_->bytes();
-  v.features |= dev::storage_of_bytes | (sgls_ ? dev::storage_any_buffer : 0u);
+  v.features |= dev::storage_of_bytes;
   return v;
 }
 

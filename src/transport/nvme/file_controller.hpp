@@ -43,7 +43,6 @@ class file_controller : public controller, private bus, private gpu::chore {
   progress::machine& machine_;
   std::string backend_;
   bool stuck_ = false;  // a job of the file did not end
-  bool sgls_;
   gpu::buffer registers_;
   std::unique_ptr<software_drive> software_;
   std::unique_ptr<progress::shared_turns> turns_;

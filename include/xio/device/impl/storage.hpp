@@ -118,7 +118,7 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, const asked_transfe
   out->bus = bus_address(w, rows, view.space, a.buffer, a.bytes);
   if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
   out->first = bus_address_of(out->bus, out->bus.at);
-  const bool lies_well = out->bus.at % wire::nvme::k_prp_align == 0 || (view.features & storage_any_buffer) != 0;
+  const bool lies_well = out->bus.at % wire::nvme::k_prp_align == 0 || (view.features & storage_of_bytes) != 0;
   return lies_well ? XIO_OK : XIO_ERR_ARG;
 }
 

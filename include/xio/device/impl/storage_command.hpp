@@ -159,7 +159,7 @@ XIO_DEVICE command command_of(const transfer& t, const piece& p) {
   const u64 second = end > page ? bus_address_of(t.bus, wire::nvme::prp_entry(at, 1, page)) : 0;
   const u32 bytes = static_cast<u32>(p.bytes);
   auto entry = wire::nvme::make_io(t.op, 0, 0, first, second, p.at >> s.block_log2, bytes >> s.block_log2);
-  if (((p.at | p.bytes) & (s.block_bytes - 1)) != 0) [[unlikely]]
+  if (((p.at | p.bytes) & (s.block_bytes - 1)) != 0 || at % wire::nvme::k_prp_align != 0) [[unlikely]]
     entry = wire::nvme::of_bytes(entry, p.at, bytes);
   return command{entry, {at, t.bus.rows}, bytes, end > 2 * page ? end : 0, page};
 }

@@ -214,9 +214,8 @@ static_assert(sizeof(region_view) == 256);
 enum storage_feature : std::uint32_t {
   storage_compares = 1,
   storage_zeroes = 2,
-  storage_apart = 4,       // no command: its members are of several spaces, each of its rings names its own
-  storage_of_bytes = 8,    // it takes wire::nvme::of_bytes: offsets and lengths are no multiples of anything
-  storage_any_buffer = 16  // nor are addresses of buffers
+  storage_apart = 4,    // no command: its members are of several spaces, each of its rings names its own
+  storage_of_bytes = 8  // it takes wire::nvme::of_bytes: offsets, lengths and addresses are multiples of nothing
 };
 
 // One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
