@@ -66,6 +66,8 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
   if (s.writes != 0 && t.bytes == 0) {
     attr.flags |= XIO_STORAGE_CREATE;
     attr.bytes = s.file_bytes;
+  } else if (s.writes != 0 && t.bytes < s.block_bytes) {
+    attr.bytes = s.block_bytes;  // the least that one op writes
   }
   return attr;
 }
