@@ -386,8 +386,8 @@ XIO_EXPORT xio_status_t xio_ctx_error(const xio_world_t* world, xio_ctx_t ctx, x
  *   "file:PATH"       a file, by a software controller. "file:PATH?block=4096&size=1G" says block_bytes and bytes of
  *                     that file in the name, which goes before attr. A path with any letters stands in quotes:
  *                     file:"PATH"
- *   "block:PATH"      a whole block device, by the same controller. It is refused while anybody holds it (a mount, swap,
- *                     md, LVM), and for writing while its first or last MiB is not zeroes, unless attr has
+ *   "block:PATH"      a whole block device, by the same controller. It is refused while anybody holds it (a mount,
+ *                     swap, md, LVM), and for writing while its first or last MiB is not zeroes, unless attr has
  *                     XIO_STORAGE_CREATE: then what it holds may go
  *   "nvme:BDF/NSID"   a namespace of a drive that is bound to vfio-pci
  *   several of these  up to 8, with commas between: one storage in stripes over all of them (see stripe_bytes)
@@ -404,9 +404,9 @@ XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, c
  * not, before this returns, and their memory is free for other use. Data that was written and not made durable
  * (xio_storage_sync) may be lost with the drive's power. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
-/* Local. The size of the storage in bytes, and that of a block. A file has its own size, of a drive and of stripes it is
- * a multiple of the block. Offsets and lengths of ops on files may be any; those of drives are multiples of the block.
- * Each pointer may be null. */
+/* Local. The size of the storage in bytes, and that of a block. A file has its own size, of a drive and of stripes it
+ * is a multiple of the block. Offsets and lengths of ops on files may be any; those of drives are multiples of the
+ * block. Each pointer may be null. */
 XIO_EXPORT xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
 /* Local. Makes the file `bytes` long at least; the new part reads as zeroes. It never makes a file shorter. The storage
