@@ -23,18 +23,12 @@ struct job {
   unsigned char* inbox;   // PE 1: puts arrive here
   unsigned char* stage;   // PE 1: copied here, written from here
   uint64_t bytes, chunk;
-  uint32_t block;
   int* status;  // host-readable result of the kernel
 };
 
 __device__ inline uint64_t chunk_bytes(const job& j, uint64_t i) {
   const uint64_t left = j.bytes - i * j.chunk;
   return left < j.chunk ? left : j.chunk;
-}
-
-// Drives move whole blocks; the file's true end is set when it is closed.
-__device__ inline uint64_t whole_blocks(const job& j, uint64_t bytes) {
-  return (bytes + j.block - 1) / j.block * j.block;
 }
 
 // Leaves the first error in *status and tells the other PE.

@@ -21,7 +21,7 @@ static __global__ void receive_file(job j) {
       }
     } else if (const xio_status_t s = xio_test(step == copying ? j.sdma : j.rdma, request); s == XIO_OK) {
       if (step == copying) {
-        request = xio_write_nbi(j.rdma, out, j.file, i * j.chunk, whole_blocks(j, chunk_bytes(j, i)));
+        request = xio_write_nbi(j.rdma, out, j.file, i * j.chunk, chunk_bytes(j, i));
         step = writing;
       } else {
         xio_signal_op(j.rdma, &j.mail->drained[slot], i / slots + 1, XIO_SIGNAL_SET, 0);

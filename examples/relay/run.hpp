@@ -76,13 +76,10 @@ class relay {
     if (me_ == 0) job_.bytes = in_->bytes();
     attr.bytes = job_.bytes;
     attr.flags = me_ == 0 ? XIO_STORAGE_READ_ONLY : XIO_STORAGE_TRUNCATE;
-    job_.block = 1;
     if (job_.bytes == 0 && !drive) return;
     const std::string name = me_ == 0 ? in_->storage() : out_->storage();
     check(xio_storage_open(world_, name.c_str(), &attr, &job_.file), me_ == 0 ? args_.in.c_str() : args_.out.c_str());
-    uint64_t capacity = 0;
-    check(xio_storage_size(world_, job_.file, &capacity, &job_.block), "storage size");
-    if (drive) job_.bytes = capacity;
+    if (drive) check(xio_storage_size(world_, job_.file, &job_.bytes, nullptr), "storage size");
   }
 
   void transfer() {

@@ -20,7 +20,7 @@ static __global__ void send_file(job j) {
     if (!have_read) {
       // The slot is free on both sides once PE 1 has written the chunk that was in it.
       if (xio_signal_fetch(j.rdma, &j.mail->drained[slot]) >= i / slots) {
-        reading = xio_read_nbi(j.rdma, buffer, j.file, i * j.chunk, whole_blocks(j, chunk_bytes(j, i)));
+        reading = xio_read_nbi(j.rdma, buffer, j.file, i * j.chunk, chunk_bytes(j, i));
         have_read = true;
         idle = xio_deadline(j.rdma);
       }

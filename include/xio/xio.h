@@ -161,7 +161,7 @@ typedef struct xio_ctx_attr {
 /* Bits of xio_storage_attr_t::flags. */
 enum {
   XIO_STORAGE_READ_ONLY = 1, /* writes are refused */
-  XIO_STORAGE_CREATE = 2,    /* file: create it if it is not there */
+  XIO_STORAGE_CREATE = 2,    /* file: create it if it is not there. block: what it holds may go */
   XIO_STORAGE_TRUNCATE = 4   /* file: start empty; with bytes = 0 it stays empty */
 };
 /* How a storage is opened. `size` and 0 as in xio_init_attr_t. */
@@ -171,9 +171,7 @@ typedef struct xio_storage_attr {
   uint32_t queues;       /* I/O queue pairs of each controller, 0 = 1 */
   uint32_t depth;        /* entries of each, a power of two; 0 = XIO_NVME_DEPTH */
   uint32_t block_bytes;  /* file: 512 .. 65536, a power of two; 0 = 512. Drive: 0, or what it has */
-  uint64_t bytes;        /* file: capacity wanted; the file grows to it. 0 = as it is. A file whose size is no
-                            multiple of the block is padded with zeroes in the last block when read; a block device
-                            has its whole blocks */
+  uint64_t bytes;        /* file: size wanted, exactly; a shorter file grows to it. 0 = as it is */
   uint64_t stripe_bytes; /* several controllers: bytes of a stripe, a power of two from a block up; 0 = 64 KiB */
 } xio_storage_attr_t;
 /* xio_storage_code returns this for an op whose code is no longer known; no drive has it. */
@@ -388,6 +386,9 @@ XIO_EXPORT xio_status_t xio_ctx_error(const xio_world_t* world, xio_ctx_t ctx, x
  *   "file:PATH"       a file, by a software controller. "file:PATH?block=4096&size=1G" says block_bytes and bytes of
  *                     that file in the name, which goes before attr. A path with any letters stands in quotes:
  *                     file:"PATH"
+ *   "block:PATH"      a whole block device, by the same controller. It is refused while anybody holds it (a mount,
+ *                     swap, md, LVM), and for writing while its first or last MiB is not zeroes, unless attr has
+ *                     XIO_STORAGE_CREATE: then what it holds may go
  *   "nvme:BDF/NSID"   a namespace of a drive that is bound to vfio-pci
  *   several of these  up to 8, with commas between: one storage in stripes over all of them (see stripe_bytes)
  *   "kmod:BDF/NSID"   a namespace of a drive that is bound to the kernel module xio, by queues of its own: other
@@ -403,10 +404,21 @@ XIO_EXPORT xio_status_t xio_storage_open(xio_world_t* world, const char* name, c
  * not, before this returns, and their memory is free for other use. Data that was written and not made durable
  * (xio_storage_sync) may be lost with the drive's power. */
 XIO_EXPORT xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage);
-/* Local. The size of the storage in bytes, a multiple of its block, and that of a block. The last block of a file that
- * ends inside of it counts, and holds zeroes from there on. Each pointer may be null. */
+/* Local. The size of the storage in bytes, and that of a block. A file has its own size, of a drive and of stripes it
+ * is a multiple of the block. Offsets and lengths of ops on files may be any; those of drives are multiples of the
+ * block. Each pointer may be null. */
 XIO_EXPORT xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, uint64_t* bytes,
                                          uint32_t* block_bytes);
+/* Local. Makes the file `bytes` long at least; the new part reads as zeroes. It never makes a file shorter. The storage
+ * then has the size that the file has: where another PE or program has made it longer than `bytes`, that size; 0 asks
+ * for nothing more. So each PE that has the file open calls it: one with the new size, the others after a barrier, with
+ * the same or with 0. Kernels may run, and post to the storage; those that start after the call see its size, others
+ * may still see the one before. Stripes grow by whole stripes, and a refusal may leave some of their files longer.
+ *
+ * Returns XIO_ERR_ARG (a storage opened with READ_ONLY, a block device), XIO_ERR_UNSUPPORTED (a drive), XIO_ERR_STATE
+ * (the file was made shorter while it was open), XIO_ERR_IO (no room, a quota, a limit of size): the size is as it
+ * was. */
+XIO_EXPORT xio_status_t xio_storage_grow(xio_world_t* world, xio_storage_t storage, uint64_t bytes);
 /* Local. Counts of the storage's queues since it was opened. Kernels may be running: each number is one of a recent
  * moment. */
 XIO_EXPORT xio_status_t xio_storage_stats(const xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out);

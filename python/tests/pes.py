@@ -231,8 +231,13 @@ def storage(j):
             j.ctx.read(b, s, 8192)
             j.ctx.synchronize()
             assert (b.numpy() == a.numpy()).all()
-            j.status(xio.Status.ERR_ARG, "no whole blocks", j.ctx.read, b, s, 100)
             j.status(xio.Status.ERR_ARG, "end behind", j.ctx.write, a, s, 1 << 20)
+            s.grow((1 << 20) + 4001)
+            assert s.nbytes == (1 << 20) + 4001
+            j.ctx.write(a[95:], s, 1 << 20)
+            j.ctx.read(b[95:], s, 1 << 20)
+            j.ctx.synchronize()
+            assert (b.numpy() == a.numpy()).all()
         j.status(xio.Status.ERR_STATE, "closed", j.ctx.storage_sync, s)
         j.status(xio.Status.ERR_IO, "check the path", j.world.storage, f"file:{folder}/none")
 

@@ -199,7 +199,7 @@ class Context:
         self._give("reduce_scatter", team.handle, *how, d.address, s.address, d.nbytes // d.type.bytes, stream=stream, **attr)  # type: ignore
 
     def read(self, dst: Any, storage: "Storage", offset: int, stream: Any = None, **attr: Any) -> None:
-        """Reads whole blocks from `offset` on, as many as `dst` holds."""
+        """Reads from byte `offset` on, as many as `dst` holds."""
         m = _written(dst)
         self._give("read", m.address, storage.handle, unsigned64(offset, "offset"), m.nbytes, stream=stream, **attr)
 

@@ -35,6 +35,7 @@ xio_status_t xio_ctx_error(const xio_world_t *, xio_ctx_t, xio_error_info_t *);
 const char *xio_route_name(const xio_world_t *, xio_ctx_t, size_t, int);
 xio_status_t xio_storage_open(xio_world_t *, const char *, const xio_storage_attr_t *, xio_storage_t *);
 xio_status_t xio_storage_close(xio_world_t *, xio_storage_t);
+xio_status_t xio_storage_grow(xio_world_t *, xio_storage_t, uint64_t);
 xio_status_t xio_storage_size(const xio_world_t *, xio_storage_t, uint64_t *, uint32_t *);
 xio_status_t xio_host_barrier(xio_world_t *);
 xio_status_t xio_team_create(xio_world_t *, const int *, size_t, xio_team_t *);

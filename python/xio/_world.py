@@ -293,7 +293,7 @@ class Team:
 
 
 class Storage:
-    """An open drive or file, of which Context.read and Context.write move whole blocks."""
+    """An open drive or file, of which Context.read and Context.write move bytes: of drives whole blocks."""
 
     def __init__(self, world: World, name: str, nbytes: int, read_only: bool, create: bool, truncate: bool,
                  numbers: Tuple[int, int, int]) -> None:
@@ -303,11 +303,20 @@ class Storage:
         attr.queues, attr.depth, attr.block_bytes = [integer(n, 0, 2**32 - 1, "queues, depth, block_bytes") for n in numbers]
         attr.bytes = integer(nbytes, 0, 2**64 - 1, "bytes")
         self.handle = L.storage()
-        nbytes_out, block = C.c_uint64(), C.c_uint32()
         with world._lock:
             lib.check(lib.storage_open(world.handle, name.encode(), C.byref(attr), C.byref(self.handle)))
-            lib.check(lib.storage_size(world.handle, self.handle, C.byref(nbytes_out), C.byref(block)))
-        self.nbytes, self.block_bytes = nbytes_out.value, block.value
+            self._measure()
+
+    def _measure(self) -> None:
+        nbytes, block = C.c_uint64(), C.c_uint32()
+        self.world._lib.check(self.world._lib.storage_size(self.world.handle, self.handle, C.byref(nbytes), C.byref(block)))
+        self.nbytes, self.block_bytes = nbytes.value, block.value
+
+    def grow(self, nbytes: int) -> None:
+        """Local. A file is that long at least afterwards, and nbytes is as long as it is; 0 takes in what others made of it."""
+        with self.world._lock:
+            self.world._lib.check(self.world._lib.storage_grow(self.world.handle, self.handle, integer(nbytes, 0, 2**64 - 1, "bytes")))
+            self._measure()
 
     def close(self) -> None:
         """Local. No call may be using it."""

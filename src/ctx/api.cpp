@@ -355,6 +355,10 @@ xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, u
   });
 }
 
+xio_status_t xio_storage_grow(xio_world_t* world, xio_storage_t storage, uint64_t bytes) {
+  return in_world(world, __func__, [&](xio::world& w) { w.storages().grow(storage, bytes); });
+}
+
 xio_status_t xio_storage_stats(const xio_world_t* world, xio_storage_t storage, xio_engine_stats_t* out) {
   return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(out, function, "out");

@@ -56,6 +56,27 @@ void storage::show_rings() {
   view_.queues = ring_rows_.as<dev::ring_view>();
 }
 
+void storage::grow(std::uint64_t bytes) {
+  constexpr std::uint64_t k_most = std::uint64_t{1} << 63;
+  if (bytes > k_most)
+    fail(XIO_ERR_ARG, "cannot grow {} to {} bytes: {} are the most; ask for less", name_, bytes, k_most);
+  xio_storage_attr_t whole = XIO_STORAGE_ATTR_INIT;
+  whole.bytes = bytes;
+  whole.stripe_bytes = std::uint64_t{1} << view_.stripe_log2;  // one member has one stripe, and this is not looked at
+  const std::uint64_t share = member_attr(whole, view_.members).bytes;
+  std::uint64_t least = k_most / view_.members;
+  for (const auto& m : members_) {
+    const auto length = m->extend(share);
+    if (!length && bytes > view_.bytes)
+      fail(XIO_ERR_UNSUPPORTED, "cannot grow {} from {} to {} bytes: a drive keeps its size; files grow", name_,
+           view_.bytes, bytes);
+    if (!length) return;
+    least = std::min(least, *length);
+  }
+  view_.bytes = view_.members == 1 ? least : (least >> view_.stripe_log2 << view_.stripe_log2) * view_.members;
+  gpu::put_value(&row_->bytes, view_.bytes);
+}
+
 std::uint64_t storage::next_ticket() const noexcept {
   std::uint64_t next = 0;
   try {

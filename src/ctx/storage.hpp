@@ -26,6 +26,8 @@ class storage {
   const std::string& name() const { return name_; }
   std::uint32_t slot() const { return view_.slot; }
   const dev::storage_view& view() const { return view_; }
+  // As xio_storage_grow.
+  void grow(std::uint64_t bytes);
   dev::storage_view* row() const { return row_; }
   const std::vector<dev::ring_view>& rings() const { return rings_; }
   // Above the tickets of all its requests.

@@ -56,7 +56,8 @@ std::optional<storage_place> storage_book::place_of(std::uint32_t serial) const 
   const auto found = storages_.live().find(storages_.id_of(serial));
   if (found == storages_.live().end()) return std::nullopt;
   const dev::storage_view& v = found->second->view();
-  return storage_place{found->second->name(), v.bytes, v.block_bytes, v.read_only != 0};
+  const bool of_bytes = (v.features & dev::storage_of_bytes) != 0;
+  return storage_place{found->second->name(), v.bytes, of_bytes ? 1 : v.block_bytes, v.read_only != 0};
 }
 
 void storage_book::clear() {

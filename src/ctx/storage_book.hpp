@@ -26,6 +26,7 @@ class storage_book {
   xio_storage_t open(const char* name, const xio_storage_attr_t* attr,
                      const std::function<void(std::uint32_t row)>& take_row);
   void close(xio_storage_t s);
+  void grow(xio_storage_t s, std::uint64_t bytes) { storages_.get(s.id).grow(bytes); }
   const dev::storage_view& info(xio_storage_t s) const { return storages_.get(s.id).view(); }
   // Of the storage with that number in this world, if it is open.
   std::optional<storage_place> place_of(std::uint32_t serial) const;

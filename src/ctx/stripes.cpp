@@ -18,7 +18,7 @@ constexpr std::uint64_t k_most_stripe = std::uint64_t{1} << 40;
 constexpr std::uint64_t k_most_bytes = std::uint64_t{1} << 63;
 
 bool begins_with_scheme(const std::string& text, std::size_t at) {
-  for (const char* scheme : {"file:", "nvme:", "kmod:"})
+  for (const char* scheme : {"file:", "block:", "nvme:", "kmod:"})
     if (text.compare(at, std::char_traits<char>::length(scheme), scheme) == 0) return true;
   return false;
 }

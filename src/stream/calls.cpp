@@ -205,7 +205,7 @@ xio_status_t xio_read_on_stream(xio_world_t* world, xio_ctx_t ctx, void* buf, xi
                                 size_t bytes, xio_stream_t stream, const xio_stream_attr_t* attr) {
   return XIO_STREAM_CALL(read, [&](order& o, job& j) {
     o.storage(storage, offset, bytes, false);
-    o.for_drives(buf, bytes);
+    o.for_drives(storage, buf, bytes);
     fill(j, buf, nullptr, bytes, 0);
     j.storage = storage;
     j.value = offset;
@@ -216,7 +216,7 @@ xio_status_t xio_write_on_stream(xio_world_t* world, xio_ctx_t ctx, const void* 
                                  uint64_t offset, size_t bytes, xio_stream_t stream, const xio_stream_attr_t* attr) {
   return XIO_STREAM_CALL(write, [&](order& o, job& j) {
     o.storage(storage, offset, bytes, true);
-    o.for_drives(buf, bytes);
+    o.for_drives(storage, buf, bytes);
     fill(j, nullptr, buf, bytes, 0);
     j.storage = storage;
     j.value = offset;

@@ -109,9 +109,10 @@ void order::local(const void* p, std::size_t bytes, const char* what, int pe) co
        function_, what, p, bytes, route_name(ctx_.plan().to[static_cast<std::size_t>(pe)].small), pe);
 }
 
-void order::for_drives(const void* p, std::size_t bytes) const {
+void order::for_drives(xio_storage_t s, const void* p, std::size_t bytes) const {
   if (bytes == 0) return;
-  if (p == nullptr || !is_aligned(p, 4))
+  const bool anywhere = (world_.storages().info(s).features & dev::storage_of_bytes) != 0;
+  if (p == nullptr || (!anywhere && !is_aligned(p, 4)))
     fail(XIO_ERR_ARG, "{}: buf {} is null or not 4-byte aligned; give the address of {} bytes", function_, p, bytes);
   if (world_.local_memory().knows(p, bytes)) return;
   fail(XIO_ERR_NOT_REGISTERED,
@@ -135,7 +136,8 @@ void order::storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bo
     fail(XIO_ERR_ARG, "{}: the storage is not as xio_storage_open returned it; give that value, unchanged", function_);
   if (writes && view.read_only != 0)
     fail(XIO_ERR_ARG, "{}: the storage is read-only; open it without XIO_STORAGE_READ_ONLY", function_);
-  if (offset % view.block_bytes != 0 || bytes % view.block_bytes != 0)
+  const bool of_bytes = (view.features & dev::storage_of_bytes) != 0;
+  if (!of_bytes && (offset % view.block_bytes != 0 || bytes % view.block_bytes != 0))
     fail(XIO_ERR_ARG, "{}: {} bytes from {} on are no whole blocks of {}; give multiples of the block", function_,
          bytes, offset, view.block_bytes);
   if (offset > view.bytes || bytes > view.bytes - offset)

@@ -27,7 +27,7 @@ class order {
   // Memory that the engine reaches that carries it to or from PE `pe`, or to any member.
   void local(const void* p, std::size_t bytes, const char* what, int pe) const;
   void local_of_team(const void* p, std::size_t bytes, const char* what) const;
-  void for_drives(const void* p, std::size_t bytes) const;
+  void for_drives(xio_storage_t s, const void* p, std::size_t bytes) const;
   // So many bytes of a storage that is open, from `offset` on.
   void storage(xio_storage_t s, std::uint64_t offset, std::size_t bytes, bool writes) const;
   // Memory that kernels load and store by themselves; null is none.

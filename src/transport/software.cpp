@@ -72,6 +72,7 @@ model::nvme::shape shape_of(const nvme::drive_shape& from) {
   model::nvme::shape s;
   s.mdts_bytes = from.mdts_bytes;
   s.max_queues = from.max_queues;
+  s.of_bytes = true;
   return s;
 }
 
@@ -91,6 +92,8 @@ class file_drive final : public nvme::software_drive {
   const char* io_engine() const override { return controller_->io_engine(); }
   void grow() override { file_.grow(); }
   void commit() override { file_.commit(); }
+  std::uint64_t bytes() const override { return file_.bytes(); }
+  std::uint64_t extend(std::uint64_t bytes) override { return file_.extend(bytes); }
 
   std::uint64_t map(void* base, std::size_t bytes, memory kind) override {
     using where = model::nvme::dma_map::memory;

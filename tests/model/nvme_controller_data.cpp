@@ -190,6 +190,42 @@ TEST(nvme_data, compares) {
   EXPECT_EQ(h.io(w::make_io(w::opcode::write_zeroes, 0, 1, 0, 0, 1, 1)), 0x020u);
 }
 
+// A namespace of a file that ends within a block: the block commands have its 24 whole blocks, those of bytes all of
+// it.
+TEST(nvme_data, commands_of_bytes) {
+  hand h({.shape = {.of_bytes = true}, .file_bytes = 100001, .block = 4096});
+  h.make_queues();
+  EXPECT_EQ(h.admin(w::make_identify(w::cns::name_space, 1, h.data_bus())), 0u);
+  EXPECT_EQ(h.identified<std::uint64_t>(0), 24u);  // NSZE
+  const struct {
+    std::uint8_t opcode;
+    std::uint64_t offset;
+    std::uint32_t bytes, dw12, dw13, status;
+  } cases[] = {{0x82, 100000, 1, 0, 0, 0},       {0x82, 4095, 2, 0, 0, 0},
+               {0x85, 0, 1, 0, 0, 0x285},        {0x88, 100000, 1, 0, 0, 0},
+               {0x81, 4097, 5, 0, 0, 0},         {0x82, 100000, 2, 0, 0, 0x080},
+               {0x82, 100001, 1, 0, 0, 0x080},   {0x82, ~std::uint64_t{0}, 2, 0, 0, 0x080},
+               {0x02, 24, 4096, 0, 0, 0x080},    {0x80, 0, 1, 0, 0, 0x001},
+               {0x89, 0, 1, 0, 0, 0x001},        {0x82, 0, 1, 1u << 24, 0, 0x002},
+               {0x82, 0, 1, 1u << 30, 0, 0x002}, {0x82, 0, 1, 0, 1, 0x002}};
+  auto wanted = stamped_data(100001);
+  for (const auto& c : cases) {
+    std::memset(h.data(), 0xee, 4096);
+    w::sqe e = w::make_io(w::opcode::read, 0, 1, c.opcode == 0x88 ? 0 : h.data_bus(), 0, c.offset, 1);
+    if (c.opcode >= 0x80) e.dw[12] = c.bytes - 1;
+    e.dw[0] = c.opcode;
+    e.dw[12] |= c.dw12;
+    e.dw[13] = c.dw13;
+    EXPECT_EQ(h.io(e), c.status) << int{c.opcode} << " " << c.offset;
+    const bool reads = c.opcode == 0x82 && c.status == 0;
+    EXPECT_TRUE(!reads || std::memcmp(h.data(), &wanted[c.offset], c.bytes) == 0) << c.offset;
+    EXPECT_TRUE(all_are(h.data() + (reads ? c.bytes : 0), 64, 0xee)) << c.offset;
+    if (c.opcode == 0x81) std::memset(&wanted[c.offset], 0xee, c.bytes);
+    if (c.opcode == 0x88) std::memset(&wanted[c.offset], 0, c.bytes);
+    EXPECT_TRUE(h.file().read() == wanted) << int{c.opcode} << " " << c.offset;
+  }
+}
+
 TEST(nvme_data, zeroes_by_both_engines) {
   for (const bool plain : {false, true}) {
     hand h({.shape = {.plain_io = plain}, .block = 4096});

@@ -219,10 +219,10 @@ TEST(nvme_doorbells, pieces_of_stripes) {
           const std::uint64_t byte = t.offset + p.done + at;
           ++covered[(p.done + at) / 512];
           if (s.members == 1) {
-            ASSERT_EQ(p.lba * 512 + at, byte);
+            ASSERT_EQ(p.at + at, byte);
           } else {
             ASSERT_EQ(byte / stripe % s.members, m);
-            ASSERT_EQ(p.lba * 512 + at, byte / stripe / s.members * stripe + byte % stripe);
+            ASSERT_EQ(p.at + at, byte / stripe / s.members * stripe + byte % stripe);
           }
         }
       }

@@ -89,7 +89,6 @@ class engines : public testing::Test {
     file_job& j = jobs[i];
     j.what = what;
     j.offset = i * k_block;
-    j.end = k_blocks * k_block;
     j.parts = {{memory.data() + i * k_block, k_block}};
     return j;
   }
@@ -123,7 +122,7 @@ TEST_F(engines, a_cached_block_is_read_at_once) {
   EXPECT_TRUE(over(*e).empty());  // told once
 }
 
-TEST_F(engines, what_lies_behind_the_end_reads_as_zeroes) {
+TEST_F(engines, a_read_behind_the_end_is_an_error) {
   const auto e = over_ledger();
   file_job& j = job(k_blocks - 1, file_job::kind::read);
   unsigned char behind[512];
@@ -134,9 +133,9 @@ TEST_F(engines, what_lies_behind_the_end_reads_as_zeroes) {
     ASSERT_EQ(patient.size(), 1u);
     EXPECT_TRUE(j.apply_result(0));
   }
-  EXPECT_EQ(j.error, 0);
+  EXPECT_EQ(j.error, EIO);
   EXPECT_TRUE(stamped(memory.data() + (k_blocks - 1) * k_block, (k_blocks - 1) * k_block, k_block));
-  for (const unsigned char byte : behind) ASSERT_EQ(byte, 0);
+  for (const unsigned char byte : behind) ASSERT_EQ(byte, 0xee);
 }
 
 TEST_F(engines, a_read_that_would_wait_is_left_to_the_kernel) {

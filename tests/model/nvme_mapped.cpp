@@ -28,7 +28,6 @@ file_job job(kind what, std::uint64_t offset, void* at, std::size_t bytes) {
   file_job j{};
   j.what = what;
   j.offset = offset;
-  j.end = k_bytes;
   j.parts = {{at, bytes}};
   return j;
 }

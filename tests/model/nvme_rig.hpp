@@ -69,6 +69,8 @@ class rig {
   xio_ctx_t ctx() { return ctx_value(ctx_.get(), 1, *ctx_, *world_, &alone_); }
   xio_storage_t storage() { return {&world_->storages[0], 1}; }
   dev::world_view& world() { return *world_; }
+  // As drives are, and not files.
+  void blocks_only() { world_->storages[0].features &= ~std::uint32_t{dev::storage_of_bytes}; }
   dev::ctx_view& view() { return *ctx_; }
   const dev::ring_view& ring(std::uint32_t q = 0) const { return rings_[q]; }
   model::nvme::controller& device() { return dynamic_cast<model::nvme::controller&>(drive_->device()); }

@@ -36,4 +36,11 @@ try bar 'registers, long PRP lists' XIO_NVME_DOORBELL=bar XIO_NVME_SGL=0 XIO_NVM
 try shadow 'shadow words, short PRP lists' XIO_NVME_DOORBELL=shadow XIO_NVME_SGL=0 XIO_NVME_MDTS=8k
 try host 'the host rings' XIO_NVME_DOORBELL=host XIO_HOST_WAVE=32
 try bridge 'a bridge rings' XIO_NVME_DOORBELL=bridge
+if out=$(timeout -k 5 200 "$builddir/xiorun" -n 3 "$builddir/tests/mpi/storage" "$dir" 2>&1); then
+  echo 'ok   one file of three PEs'
+else
+  echo "FAIL one file of three PEs: status $?"
+  tail -n 30 <<<"$out" | sed 's/^/  /'
+  failures=$((failures + 1))
+fi
 [ "$failures" = 0 ]

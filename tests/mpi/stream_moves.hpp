@@ -259,11 +259,11 @@ inline void store_and_read(const place& p) {
   if (opened == XIO_ERR_UNSUPPORTED) unlink(name);
   if (opened == XIO_ERR_UNSUPPORTED) return;
   MUST(opened);
-  constexpr size_t k_bytes = 64 << 10;
+  constexpr size_t k_bytes = (64 << 10) - 5;
   rig::team::write(p.dst, bytes_t(k_bytes + k_guard, rig::k_poison));
-  GIVE(xio_write_on_stream, p.src, s, 4096, k_bytes);
+  GIVE(xio_write_on_stream, p.src, s, 4097, k_bytes);
   GIVE(xio_storage_sync_on_stream, s);
-  GIVE(xio_read_on_stream, p.dst, s, 4096, k_bytes);
+  GIVE(xio_read_on_stream, p.dst, s, 4097, k_bytes);
   p.sync();
   rig::expect_status(*static_cast<volatile xio_status_t*>(p.status), XIO_OK, "storage");
   bytes_t wanted = place::block(p.t.me, 0, k_bytes);
@@ -272,7 +272,8 @@ inline void store_and_read(const place& p) {
   uint64_t own[64] = {};
   xio_world_t* w = p.t.world();
   const xio_ctx_t& c = p.t.ctx;
-  rig::expect_status(xio_read_on_stream(w, c, p.dst, s, 100, 512, p.stream, nullptr), XIO_ERR_ARG, "in a block");
+  rig::expect_status(xio_read_on_stream(w, c, p.dst, s, (1 << 20) - 1, 2, p.stream, nullptr), XIO_ERR_ARG,
+                     "over the end");
   rig::expect_status(xio_write_on_stream(w, c, p.src, s, 1 << 20, 512, p.stream, nullptr), XIO_ERR_ARG, "the end");
   rig::expect_status(xio_read_on_stream(w, c, own, s, 0, 512, p.stream, nullptr), XIO_ERR_NOT_REGISTERED, "own memory");
   MUST(xio_storage_close(w, s));

@@ -97,6 +97,7 @@ TEST(storage_runs, prps_of_a_command) {
   r.nvme.list_pages_bus = 0x70000000;
   for (int round = 0; round < 2000; ++round) {
     transfer t{};
+    t.shape.block_bytes = 512;
     t.shape.block_log2 = 9;
     t.shape.page_bytes = k_page;
     t.shape.transfer_bytes = 1 << 20;
@@ -105,7 +106,7 @@ TEST(storage_runs, prps_of_a_command) {
     t.bus = {k_in_runs | start, rows.word()};
     t.first = bus_address_of(t.bus, t.bus.at);
     t.bytes = blocks * 512;
-    command c = command_of(t, piece{0, 7, t.bytes});
+    command c = command_of(t, piece{0, 7 * 512, t.bytes});
     const u64 prp1 = c.entry.dw[6] | u64{c.entry.dw[7]} << 32, prp2 = c.entry.dw[8] | u64{c.entry.dw[9]} << 32;
     ASSERT_EQ(prp1, walked(runs, start));
     const u64 first = start / k_page, pages = (start % k_page + t.bytes + k_page - 1) / k_page;

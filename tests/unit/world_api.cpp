@@ -98,6 +98,7 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     EXPECT_REFUSED(xio_storage_open(w, "file:/dev/null", nullptr, &s), wanted, words);
     EXPECT_REFUSED(xio_storage_close(w, s), wanted, words);
     EXPECT_REFUSED(xio_storage_size(w, s, nullptr, nullptr), wanted, words);
+    EXPECT_REFUSED(xio_storage_grow(w, s, 1), wanted, words);
     EXPECT_REFUSED(xio_storage_stats(w, s, &stats), wanted, words);
     EXPECT_EQ(xio_route_name(w, c, 8, 0), nullptr);
     EXPECT_EQ(xio_ptr(w, &local, 0), nullptr);
@@ -392,7 +393,14 @@ TEST_F(api, storages_open_tell_their_size_and_close) {
   uint32_t block = 0;
   EXPECT_EQ(xio_storage_size(w_, open[0], &bytes, &block), XIO_OK);
   EXPECT_EQ(block, 512u);
-  EXPECT_EQ(bytes, 10240u);  // 10000 in whole blocks
+  EXPECT_EQ(bytes, 10000u);
+  EXPECT_REFUSED(xio_storage_grow(w_, open[0], 10001), XIO_ERR_ARG, "from 10000 to 10001 bytes: open it without READ");
+  ASSERT_EQ(truncate(path, 10007), 0);
+  EXPECT_EQ(xio_storage_grow(w_, open[0], 0), XIO_OK) << xio_last_error();
+  EXPECT_EQ(xio_storage_size(w_, open[0], &bytes, nullptr), XIO_OK);
+  EXPECT_EQ(bytes, 10007u);  // of which only those that ask hear
+  EXPECT_EQ(xio_storage_size(w_, open[1], &bytes, nullptr), XIO_OK);
+  EXPECT_EQ(bytes, 10000u);
   xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
   EXPECT_EQ(xio_storage_stats(w_, open[0], &stats), XIO_OK);
   EXPECT_EQ(stats.ops, 0u);

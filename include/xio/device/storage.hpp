@@ -3,11 +3,11 @@
 //
 // Parameters.
 //   ctx      the ctx that carries the op
-//   buf      memory that is symmetric or registered (xio_mem_register), from any multiple of 4 bytes on; it is the
-//            drive's until the op is complete
+//   buf      memory that is symmetric or registered (xio_mem_register), for drives from any multiple of 4 bytes on, for
+//            files from any byte on; it is the drive's until the op is complete
 //   storage  a handle of xio_storage_open
-//   offset   first byte in the storage, a multiple of its block
-//   bytes    size in bytes, a multiple of the storage's block; the transfer ends within the storage
+//   offset   first byte in the storage; of a drive a multiple of its block, of a file any
+//   bytes    size in bytes, likewise; the transfer ends within the storage
 //   request  what an `_nbi` form returned
 //
 // Transfers that are longer than one command can carry are split. Ops complete in any order; a read is visible to the
@@ -18,8 +18,12 @@
 // refused op returns why it was refused. A transfer that is too long for one queue, or that crosses stripes, may wait
 // in an `_nbi` form for its earlier parts.
 //
-// Errors. XIO_ERR_STATE (null ctx, closed handle), XIO_ERR_ARG (offset or size is no multiple of the block, the end
-// lies beyond the storage, buf is null or not 4-byte aligned, a write to a read-only storage) and
+// A write changes its own bytes and no others, and never makes a file longer. Two writes of different bytes of one
+// block of a file, by any threads, kernels and PEs of one node, leave what both have written.
+//
+// Errors. XIO_ERR_STATE (null ctx, closed handle), XIO_ERR_ARG (offset or size of a drive's op is no multiple of the
+// block, the end lies beyond the storage, buf is null or, for a drive, not 4-byte aligned, a write to a read-only
+// storage) and
 // XIO_ERR_NOT_REGISTERED (buf): nothing is read or written, the call returns it, and the next quiet once more. Errors
 // of the drive (XIO_ERR_STORAGE) are returned by the op itself, by its wait, and once by a quiet: they are counted for
 // the storage as a whole, and every ctx that has posted to it gets each of them once, from a quiet or a sync, also
@@ -34,7 +38,7 @@
 #include "xio/device/ctx.hpp"
 #include "xio/device/impl/forms.hpp"
 
-// --- Blocks ------------------------------------------------------------------------------------------
+// --- Bytes -------------------------------------------------------------------------------------------
 
 // Reads `bytes` from byte `offset` of the storage into `buf`.
 XIO_OP(xio_read, xio_read_wave, xio_read_wg, xio_read_nbi, xio_read_nbi_wave, xio_read_nbi_wg,
@@ -44,11 +48,11 @@ XIO_OP(xio_read, xio_read_wave, xio_read_wg, xio_read_nbi, xio_read_nbi_wave, xi
 XIO_OP(xio_write, xio_write_wave, xio_write_wg, xio_write_nbi, xio_write_nbi_wave, xio_write_nbi_wg,
        (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes));
 
-// Compares blocks with `buf`: XIO_ERR_STORAGE, code 0x285, where they differ.
+// Compares bytes with `buf`: XIO_ERR_STORAGE, code 0x285, where they differ.
 XIO_OP(xio_compare, xio_compare_wave, xio_compare_wg, xio_compare_nbi, xio_compare_nbi_wave, xio_compare_nbi_wg,
        (const xio_ctx_t& ctx, const void* buf, xio_storage_t storage, uint64_t offset, size_t bytes));
 
-// Makes blocks read as zeroes.
+// Makes bytes read as zeroes.
 XIO_OP(xio_write_zeroes, xio_write_zeroes_wave, xio_write_zeroes_wg, xio_write_zeroes_nbi, xio_write_zeroes_nbi_wave,
        xio_write_zeroes_nbi_wg, (const xio_ctx_t& ctx, xio_storage_t storage, uint64_t offset, size_t bytes));
 

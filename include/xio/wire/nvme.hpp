@@ -162,6 +162,19 @@ XIO_WIRE sqe make_io(opcode op, std::uint32_t cid, std::uint32_t nsid, std::uint
   return e;
 }
 
+// From opcode 80h on they are the vendor's (NVM command set 1.0, 3.2). Those of XIO's software drive do what the
+// command without this bit does, of any bytes, which may lie at any address: dw10-11 say the first of them and dw12
+// their count, less 1. Bits 1:0 of the opcode still say which way the data go.
+constexpr std::uint32_t k_of_bytes = 0x80;
+XIO_WIRE bool is_of_bytes(const sqe& e) { return (e.dw[0] & k_of_bytes) != 0; }
+XIO_WIRE sqe of_bytes(sqe e, std::uint64_t offset, std::uint32_t bytes) {
+  e.dw[0] |= k_of_bytes;
+  e.dw[10] = static_cast<std::uint32_t>(offset);
+  e.dw[11] = static_cast<std::uint32_t>(offset >> 32);
+  e.dw[12] = bytes - 1;
+  return e;
+}
+
 XIO_WIRE sqe make_identify(cns what, std::uint32_t nsid, std::uint64_t page) {
   sqe e = make_command(static_cast<std::uint8_t>(admin::identify), 0, nsid, page, 0);
   e.dw[10] = static_cast<std::uint32_t>(what);

@@ -41,6 +41,7 @@ struct shape {
   bool doorbell_buffers = true;           // OACS bit 8
   std::uint32_t shadow_turns = 64;        // without work, after which a shadowed queue wants its doorbell written again
   std::uint32_t namespaces = 1;           // equal parts of the file
+  bool of_bytes = false;                  // wire::nvme::of_bytes; the only namespace then ends where the file does
   std::uint32_t metadata_bytes = 0;       // of a block. Other than 0 is there to be refused: no command moves any
   std::chrono::microseconds enabling{0};  // from CC.EN to CSTS.RDY
 };
@@ -216,17 +217,22 @@ class controller : public progress::device {
   bool write_cache_on() const;
 
   // io.cpp
-  std::uint64_t blocks() const { return file_.capacity() / file_.block_bytes() / shape_.namespaces; }  // of a namespace
+  std::uint64_t blocks() const { return file_.bytes() / file_.block_bytes() / shape_.namespaces; }  // of a namespace
+  std::uint64_t namespace_bytes() const;
+  struct extent {
+    std::uint64_t offset, bytes;  // in the namespace
+  };
+  extent extent_of(const sqe& command) const;
   void execute_io(std::uint32_t sqid, submission_queue& sq, const sqe& command);
   void perform(std::uint32_t sqid, const sqe& command, orders o);
   bool start_late();
   std::uint32_t check_common(const sqe& command) const;
-  std::uint32_t check_range(const sqe& command) const;
+  std::uint32_t check_range(const sqe& command, extent place) const;
   std::uint32_t gather(const sqe& command, std::uint64_t bytes, std::vector<segment>& out) const;
   std::uint32_t start_transfer(std::uint32_t sqid, const sqe& command, orders o);
   std::uint32_t start_zeroing(std::uint32_t sqid, const sqe& command, orders o);
   void start_flush(std::uint32_t sqid, const sqe& command, orders o);
-  work& new_work(std::uint32_t sqid, const sqe& command, orders o);
+  work& new_work(std::uint32_t sqid, const sqe& command, extent place, orders o);
   void aim(work& one, std::uint64_t bytes);
   void start(work& one, orders o);
   bool whole();

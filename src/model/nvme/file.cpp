@@ -37,13 +37,10 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : file(path)
     fail(XIO_ERR_IO, "{} is too short: it has {} bytes and {} were asked for{}", path, there, attr.bytes,
          block_device_ ? "" : "; open it without READ_ONLY to let it grow");
   if (attr.bytes > (empties_ ? 0 : there)) check_growth(attr.bytes);
-  exact_bytes_ = grows_ || empties_ ? attr.bytes : there;
-  trim_ = shapes && attr.bytes != 0 && !block_device_ && exact_bytes_ % block_bytes_ != 0;
-  capacity_ = (exact_bytes_ + block_bytes_ - 1) & ~std::uint64_t{block_bytes_ - 1};
+  bytes_ = grows_ || empties_ ? attr.bytes : there;
 }
 
 file::~file() {
-  if (committed_ && trim_) trim();
   if (!committed_ && (made_ || grown_)) undo();
 }
 
@@ -61,8 +58,8 @@ void file::check_growth(std::uint64_t bytes) {
 
 void file::grow() {
   const std::uint64_t there = measure();
-  if (!grows_ || there >= exact_bytes_) return;
-  resize(exact_bytes_);
+  if (!grows_ || there >= bytes_) return;
+  resize(bytes_);
   struct stat now {};
   if (fstat(fd_.get(), &now) == 0) grown_ = growth{there, now.st_mtim};
 }
@@ -72,7 +69,7 @@ void file::commit() {
   grow();
   if (empties_) {
     resize(0);
-    resize(exact_bytes_);
+    resize(bytes_);
   }
   committed_ = true;
 }
@@ -87,7 +84,7 @@ void file::undo() {
   struct stat now {};
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0 || fstat(fd_.get(), &now) != 0) return;
   const auto bytes = static_cast<std::uint64_t>(now.st_size);
-  if (grown_ && bytes == exact_bytes_ && now.st_mtim.tv_sec == grown_->at.tv_sec &&
+  if (grown_ && bytes == bytes_ && now.st_mtim.tv_sec == grown_->at.tv_sec &&
       now.st_mtim.tv_nsec == grown_->at.tv_nsec && ftruncate(fd_.get(), static_cast<off_t>(grown_->from)) != 0)
     log::warn("cannot cut {} to the {} bytes that it had before a drive that is refused: {}", path_, grown_->from,
               errno_text(errno));
@@ -103,13 +100,28 @@ void file::unmake() {
     log::warn("cannot remove {}, which was made for a drive that is refused: {}", path_, errno_text(errno));
 }
 
-// Bytes behind the last block are not this drive's: another one made the file longer, and may have written there.
-void file::trim() {
-  struct stat now {};
-  if (fstat(fd_.get(), &now) != 0) return;
-  const auto bytes = static_cast<std::uint64_t>(now.st_size);
-  if (bytes > exact_bytes_ && bytes <= capacity_ && ftruncate(fd_.get(), static_cast<off_t>(exact_bytes_)) != 0)
-    log::warn("cannot cut {} to {} bytes: {}; its end is padded with zeroes", path_, exact_bytes_, errno_text(errno));
+// Two that extend one file at the same time must not cut each other's: a last byte that is allocated makes a file
+// longer and never shorter. Where a file system cannot do that, the later one counts.
+std::uint64_t file::extend(std::uint64_t bytes) {
+  const std::uint64_t there = measure();
+  if (cut_ || there < this->bytes())
+    fail(XIO_ERR_STATE, "cannot grow {}: it was made shorter, from {} to {} bytes, while it was open; open it again",
+         path_, this->bytes(), there);
+  if (bytes > there) {
+    if (read_only_ || block_device_)
+      fail(XIO_ERR_ARG, "cannot grow {} from {} to {} bytes: {}", path_, there, bytes,
+           read_only_ ? "open it without READ_ONLY" : "a block device keeps its size; use a file");
+    check_growth(bytes);
+    if (fallocate(fd_.get(), 0, static_cast<off_t>(bytes - 1), 1) != 0) {
+      if (errno != EOPNOTSUPP)
+        fail(XIO_ERR_IO, "cannot make {} {} bytes long: {}; make room or ask for less", path_, bytes,
+             errno_text(errno));
+      resize(bytes);
+    }
+  }
+  const std::uint64_t now = measure();
+  bytes_ = now;
+  return now;
 }
 
 void file::open_file(std::uint32_t flags) {
@@ -173,11 +185,11 @@ bool file::whole() {
     removed_ = true;
     log::warn("{} was removed while it is in use as a drive; its data are gone when it is closed", path_);
   }
-  if (static_cast<std::uint64_t>(now.st_size) >= exact_bytes_) return true;
+  if (static_cast<std::uint64_t>(now.st_size) >= bytes_) return true;
   cut_ = true;
   log::warn(
       "{} was made shorter, from {} to {} bytes, while it is in use as a drive; nothing is written to it any more",
-      path_, exact_bytes_, now.st_size);
+      path_, bytes(), now.st_size);
   return false;
 }
 
@@ -189,8 +201,7 @@ std::uint64_t file::measure() {
   std::uint64_t bytes = 0;
   if (ioctl(fd_.get(), BLKGETSIZE64, &bytes) != 0)
     fail(XIO_ERR_IO, "cannot ask for the size of {}: {}", path_, errno_text(errno));
-  // It cannot grow to hold the rest of one more block.
-  return bytes / block_bytes_ * block_bytes_;
+  return bytes;
 }
 
 }  // namespace xio::model::nvme

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The file or block device behind a drive: how it is opened, what its capacity is, what size it has in the end.
+// The file or block device behind a drive: how it is opened, how long it is, how it grows.
 #pragma once
 #include <time.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,18 +25,18 @@ class file {
 
   // Makes the file as long as was asked, which may be refused.
   void grow();
-  // Grows and empties the file as was asked, before its first block is read or written. Capacity and bytes are known
-  // before, so that this can wait until nothing else may refuse the opening.
+  // Grows and empties the file as was asked, before its first block is read or written. Its bytes are known before, so
+  // that this can wait until nothing else may refuse the opening.
   void commit();
+  // After that, by any thread: `bytes` long at least, and as long as others have made it. Returns how long it is.
+  std::uint64_t extend(std::uint64_t bytes);
 
   int fd() const { return fd_.get(); }
   const std::string& path() const { return path_; }
   bool read_only() const { return read_only_; }
   std::uint32_t block_bytes() const { return block_bytes_; }
-  // Rounded up to a block: what lies behind the end of the file reads as zeroes. A block device's whole blocks.
-  std::uint64_t capacity() const { return capacity_; }
-  // The file's length when it was opened, or the one that commit() gives it.
-  std::uint64_t bytes() const { return exact_bytes_; }
+  // The file's length when it was opened, or the one that commit() or extend() gives it.
+  std::uint64_t bytes() const { return bytes_.load(std::memory_order_acquire); }
   // False once somebody has made the file shorter: what is written now would lie behind a hole that nobody wrote.
   // Stays so. Asks the operating system.
   bool whole();
@@ -48,7 +49,6 @@ class file {
   std::uint64_t measure();
   void check_growth(std::uint64_t bytes);
   void resize(std::uint64_t bytes);
-  void trim();
   void undo();
   void unmake();
 
@@ -66,11 +66,8 @@ class file {
   std::optional<growth> grown_;
   bool committed_ = false;
   std::uint32_t block_bytes_ = 512;
-  std::uint64_t capacity_ = 0;
-  // Whole blocks are written, so the last may reach beyond the size asked for; closing cuts that off.
-  bool trim_ = false;
-  std::uint64_t exact_bytes_ = 0;
-  bool cut_ = false;
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<bool> cut_{false};
   bool removed_ = false;  // said, or it never had a name (O_TMPFILE)
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace xio::model::nvme {
 namespace {
@@ -31,10 +30,6 @@ bool file_job::advance(std::size_t bytes) {
   return true;
 }
 
-void file_job::zero_rest() {
-  for (; part < parts.size(); ++part) std::memset(parts[part].iov_base, 0, parts[part].iov_len);
-}
-
 bool file_job::apply_result(long result) {
   if (result == -EINTR || result == -EAGAIN) return false;
   if (what == kind::zero) return apply_zeroing(result);
@@ -44,12 +39,7 @@ bool file_job::apply_result(long result) {
   }
   if (what == kind::sync) return true;
   if (result > 0) return advance(static_cast<std::size_t>(result));
-  if (what == kind::write)
-    error = ENOSPC;
-  else if (offset < end)
-    error = EIO;  // somebody made the file shorter
-  else
-    zero_rest();
+  error = what == kind::write ? ENOSPC : EIO;  // EIO: somebody made the file shorter
   return true;
 }
 

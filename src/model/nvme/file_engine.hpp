@@ -18,15 +18,12 @@ struct file_job {
   bool durable = false;  // a write or zeroing that is on the medium when it is over
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;  // of zero
-  std::uint64_t end = 0;    // from here on it is no error that a file has ended: the padding of its last block
   std::vector<iovec> parts;
   std::size_t part = 0;  // the first that is not finished
   int error = 0;         // errno
 
   // Takes `bytes` from the front of what is left. True when nothing is left.
   bool advance(std::size_t bytes);
-  // The rest of a read lies behind the end of the file.
-  void zero_rest();
   // Takes in a result as read() gives it, or a negative errno. True: the job is over; else it has changed and wants
   // another turn.
   bool apply_result(long result);

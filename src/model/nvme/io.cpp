@@ -24,10 +24,13 @@ constexpr std::chrono::milliseconds k_look_at_file{1};
 constexpr std::chrono::milliseconds k_job_patience{2000};
 constexpr std::uint32_t k_most_complaints = 16;
 
-w::opcode opcode(const w::sqe& command) { return static_cast<w::opcode>(w::opcode_of(command)); }
+w::opcode opcode(const w::sqe& command) { return static_cast<w::opcode>(w::opcode_of(command) & ~w::k_of_bytes); }
 
 // Reserved bits of dw12 and dw13, by command. A write has no directives (dw12 23:20).
 std::uint32_t check_reserved(const w::sqe& command) {
+  if (w::is_of_bytes(command))
+    return (command.dw[12] >> 24 | command.dw[13] | command.dw[14] | command.dw[15]) == 0 ? w::k_ok
+                                                                                          : w::k_invalid_field;
   switch (opcode(command)) {
     case w::opcode::read:
     case w::opcode::write:
@@ -38,13 +41,27 @@ std::uint32_t check_reserved(const w::sqe& command) {
   }
 }
 
-w::sqe moved(w::sqe command, std::uint64_t lba) {
-  command.dw[10] = static_cast<std::uint32_t>(lba);
-  command.dw[11] = static_cast<std::uint32_t>(lba >> 32);
+w::sqe moved(w::sqe command, std::uint64_t lba, std::uint32_t block_bytes) {
+  const std::uint64_t to = w::is_of_bytes(command) ? lba * block_bytes : lba;
+  command.dw[10] = static_cast<std::uint32_t>(to);
+  command.dw[11] = static_cast<std::uint32_t>(to >> 32);
   return command;
 }
 
 }  // namespace
+
+std::uint64_t controller::namespace_bytes() const {
+  return shape_.of_bytes ? file_.bytes() : blocks() * file_.block_bytes();
+}
+
+// Saturates where blocks are beyond 64 bits of bytes: such a place is out of range.
+controller::extent controller::extent_of(const sqe& command) const {
+  if (opcode(command) == w::opcode::flush) return {0, namespace_bytes()};
+  if (w::is_of_bytes(command)) return {w::slba_of(command), std::uint64_t{command.dw[12]} + 1};
+  const std::uint64_t block = file_.block_bytes();
+  const std::uint64_t lba = std::min(w::slba_of(command), ~std::uint64_t{0} / block);
+  return {lba * block, w::blocks_of(command) * block};
+}
 
 void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe& command) {
   const std::uint16_t cid = w::cid_of(command);
@@ -53,16 +70,19 @@ void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe&
     finish(sqid, cid, bad | w::k_status_dnr);
     return;
   }
+  const extent place = extent_of(command);
+  const std::uint64_t block = file_.block_bytes(), first = place.offset / block;
   const bool whole_drive = opcode(command) == w::opcode::flush;
-  const auto f = faults_.hit(occasion{sqid - 1, nth, w::opcode_of(command), whole_drive ? 0 : w::slba_of(command),
-                                      whole_drive ? 1 : w::blocks_of(command)});
+  const auto f = faults_.hit(
+      occasion{sqid - 1, nth, static_cast<std::uint8_t>(opcode(command)), first,
+               whole_drive ? 1 : static_cast<std::uint32_t>((place.offset + place.bytes - 1) / block - first + 1)});
   if (!f) {
     perform(sqid, command, orders{});
     return;
   }
   switch (f->what) {
     case fault::kind::status:
-      events_.add(sqid, cid, f->status, w::slba_of(command), w::nsid_of(command));
+      events_.add(sqid, cid, f->status, first, w::nsid_of(command));
       finish(sqid, cid, f->status);
       break;
     case fault::kind::delay: late_.push_back(late_command{sqid, command, clock::now() + f->delay}); break;
@@ -71,7 +91,7 @@ void controller::execute_io(std::uint32_t sqid, submission_queue& sq, const sqe&
     case fault::kind::die: die("a fault asked for it"); break;
     case fault::kind::file: perform(sqid, command, orders{false, f->error}); break;
     case fault::kind::skip: finish(sqid, cid, w::k_ok); break;
-    case fault::kind::astray: perform(sqid, moved(command, f->lba), orders{}); break;
+    case fault::kind::astray: perform(sqid, moved(command, f->lba, file_.block_bytes()), orders{}); break;
   }
 }
 
@@ -114,15 +134,16 @@ std::uint32_t controller::check_common(const sqe& command) const {
   if (w::fuse_of(command) != 0 || (command.dw[0] >> 10 & 0xf) != 0) return w::k_invalid_field;
   if (psdt == 3 || (psdt != 0 && shape_.sgls == 0)) return w::k_invalid_field;
   if (command.dw[2] != 0 || command.dw[3] != 0 || w::mptr_of(command) != 0) return w::k_invalid_field;
+  if (w::is_of_bytes(command) && (!shape_.of_bytes || opcode(command) == w::opcode::flush)) return w::k_invalid_opcode;
   const std::uint32_t nsid = w::nsid_of(command);
   const bool all = opcode(command) == w::opcode::flush && nsid == w::k_broadcast_nsid;
   if (!all && (nsid == 0 || nsid > shape_.namespaces)) return w::k_invalid_namespace;
   return check_reserved(command);
 }
 
-std::uint32_t controller::check_range(const sqe& command) const {
-  const std::uint64_t slba = w::slba_of(command);
-  if (slba > blocks() || w::blocks_of(command) > blocks() - slba) return w::k_lba_out_of_range;
+std::uint32_t controller::check_range(const sqe& command, extent place) const {
+  const std::uint64_t all = namespace_bytes();
+  if (place.offset > all || place.bytes > all - place.offset) return w::k_lba_out_of_range;
   if (shape_.metadata_bytes != 0) return w::k_namespace_not_ready;
   const bool changes = opcode(command) == w::opcode::write || opcode(command) == w::opcode::write_zeroes;
   return changes && file_.read_only() ? static_cast<std::uint32_t>(w::k_namespace_write_protected) : w::k_ok;
@@ -133,7 +154,7 @@ std::uint32_t controller::gather(const sqe& command, std::uint64_t bytes, std::v
                                   : follow_sgl(command, bytes, w::sgls_dwords_only(shape_.sgls), dma_, out);
 }
 
-controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, orders o) {
+controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, extent place, orders o) {
   if (spare_.empty()) {
     works_.push_back(std::make_unique<work>());
     spare_.push_back(works_.back().get());
@@ -144,34 +165,33 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, o
   one.job.part = 0;
   one.job.error = 0;
   one.job.durable = false;
-  one.job.end = file_.bytes();
   one.sqid = sqid;
   one.cid = w::cid_of(command);
   one.nsid = w::nsid_of(command);
-  one.lba = w::slba_of(command);
+  one.lba = place.offset / file_.block_bytes();
   one.opcode = opcode(command);
   one.data.clear();
   one.bounce.clear();
   one.hold = o.hold;
-  const std::uint64_t first = one.opcode == w::opcode::flush ? 0 : (one.nsid - 1) * blocks() + one.lba;
-  one.job.offset = first * file_.block_bytes();
+  // A flush may name all namespaces.
+  one.job.offset = one.opcode == w::opcode::flush ? 0 : (one.nsid - 1) * namespace_bytes() + place.offset;
   return one;
 }
 
 std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command, orders o) {
-  if (const std::uint32_t bad = check_range(command); bad != w::k_ok) return bad;
-  const std::uint64_t bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
-  if (shape_.mdts_bytes != 0 && bytes > shape_.mdts_bytes) return w::k_invalid_field;
-  work& one = new_work(sqid, command, o);
+  const extent place = extent_of(command);
+  if (const std::uint32_t bad = check_range(command, place); bad != w::k_ok) return bad;
+  if (shape_.mdts_bytes != 0 && place.bytes > shape_.mdts_bytes) return w::k_invalid_field;
+  work& one = new_work(sqid, command, place, o);
   one.removals = dma_.removals();
-  std::uint32_t bad = gather(command, bytes, one.data);
+  std::uint32_t bad = gather(command, place.bytes, one.data);
   if (bad == w::k_data_transfer_error) note_dma_fault("a command");
   if (bad == w::k_ok && one.opcode == w::opcode::write && !whole()) bad = w::k_write_fault;
   if (bad != w::k_ok) {
     put_by(one);
     return bad;
   }
-  aim(one, bytes);
+  aim(one, place.bytes);
   one.job.durable =
       one.opcode == w::opcode::write && ((command.dw[12] & w::k_force_unit_access) != 0 || !write_cache_on());
   start(one, o);
@@ -199,18 +219,19 @@ void controller::aim(work& one, std::uint64_t bytes) {
 }
 
 void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
-  work& one = new_work(sqid, command, o);
+  work& one = new_work(sqid, command, {0, 0}, o);
   one.job.what = file_job::kind::sync;
   looked_at_file_ = {};  // a write behind the end of a file that was cut is reported here at the latest
   start(one, whole() ? o : orders{o.hold, EIO});
 }
 
 std::uint32_t controller::start_zeroing(std::uint32_t sqid, const sqe& command, orders o) {
-  if (const std::uint32_t bad = check_range(command); bad != w::k_ok) return bad;
+  const extent place = extent_of(command);
+  if (const std::uint32_t bad = check_range(command, place); bad != w::k_ok) return bad;
   if (!whole()) return w::k_write_fault;
-  work& one = new_work(sqid, command, o);
+  work& one = new_work(sqid, command, place, o);
   one.job.what = file_job::kind::zero;
-  one.job.bytes = std::uint64_t{w::blocks_of(command)} * file_.block_bytes();
+  one.job.bytes = place.bytes;
   one.job.durable = (command.dw[12] & w::k_force_unit_access) != 0 || !write_cache_on();
   start(one, o);
   return w::k_ok;

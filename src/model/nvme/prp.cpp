@@ -43,7 +43,7 @@ std::uint32_t follow_prps(const w::sqe& command, std::uint64_t bytes, std::uint6
   gatherer data(dma, out);
   const std::uint64_t prp1 = w::prp1_of(command);
   const std::uint64_t prp2 = w::prp2_of(command);
-  if (prp1 % w::k_prp_align != 0) return w::k_invalid_prp_offset;
+  if (prp1 % w::k_prp_align != 0 && !w::is_of_bytes(command)) return w::k_invalid_prp_offset;
   const std::uint64_t first = std::min(bytes, page - prp1 % page);
   if (const std::uint32_t bad = data.add(prp1, first); bad != w::k_ok) return bad;
   bytes -= first;

@@ -66,6 +66,8 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
   if (s.writes != 0 && t.bytes == 0) {
     attr.flags |= XIO_STORAGE_CREATE;
     attr.bytes = s.file_bytes;
+  } else if (s.writes != 0 && t.bytes < s.block_bytes) {
+    attr.bytes = s.block_bytes;  // the least that one op writes
   }
   return attr;
 }
@@ -73,8 +75,7 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
 // Returns the extent that a file will have once it is opened so.
 extent extent_of(const nvme_target& file, const xio_storage_attr_t& attr) {
   const xio_storage_attr_t wanted = nvme::with_name(file.said, attr);
-  const std::uint64_t bytes = std::max(file.bytes, wanted.bytes), block = wanted.block_bytes;
-  return {file.is_disk ? file.bytes / block * block : (bytes + block - 1) / block * block, wanted.block_bytes};
+  return {std::max(file.bytes, wanted.bytes), wanted.block_bytes};
 }
 
 // The same of stripes over files, put together as the library does it. Throws what does not fit together.

@@ -68,6 +68,13 @@ void file_controller::stop_device() {
   machine_.remove(turns_.get());
 }
 
+dev::storage_view file_controller::view() const {
+  dev::storage_view v = queues_->view();
+  v.bytes = software_->bytes();
+  v.features |= dev::storage_of_bytes;
+  return v;
+}
+
 std::uint64_t file_controller::map(void* base, std::size_t bytes) {
   using memory = software_drive::memory;
   return software_->map(base, bytes, gpu::in_device_memory(base) ? memory::payload : memory::in_host_memory);

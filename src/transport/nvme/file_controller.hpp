@@ -23,7 +23,8 @@ class file_controller : public controller, private bus, private gpu::chore {
   void grow() override { software_->grow(); }
   void commit() override { software_->commit(); }
   const char* backend() const override { return backend_.c_str(); }
-  dev::storage_view view() const override { return queues_->view(); }
+  dev::storage_view view() const override;
+  std::optional<std::uint64_t> extend(std::uint64_t bytes) override { return software_->extend(bytes); }
   dev::ring_view queue_view(std::uint32_t queue) const override { return queues_->queue_view(queue); }
   std::uint32_t queue_count() const override { return queues_->count(); }
   void stop() noexcept override { queues_->stop(); }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/options.hpp"
@@ -21,6 +22,9 @@ class controller {
   // Before any command of a user.
   virtual void grow() {}
   virtual void commit() {}
+  // Later: makes a file `bytes` long at least. Returns how long it is then, also where others made it longer; nothing
+  // of a drive, which keeps its size. A refusal leaves it as it was.
+  virtual std::optional<std::uint64_t> extend(std::uint64_t /*bytes*/) { return std::nullopt; }
   // For the log: what it is and how its doorbells are rung, as "model io_uring, doorbells bar".
   virtual const char* backend() const = 0;
   // Filled but for `queues`, `slot` and `space`; see queue_set::view.
@@ -54,14 +58,15 @@ struct opening {
   const payload_agent& payload;
 };
 
-// name: "file:PATH[?block=BYTES&size=BYTES]", "nvme:BDF/NSID" or "kmod:BDF/NSID".
+// name: "file:PATH[?block=BYTES&size=BYTES]", "block:PATH", "nvme:BDF/NSID" or "kmod:BDF/NSID".
 std::unique_ptr<controller> open_controller(const std::string& name, const xio_storage_attr_t& attr,
                                             const nvme_options& o, progress::machine& machine,
                                             const payload_agent& payload);
 
 // One for each scheme, in a file of its own.
-std::unique_ptr<controller> open_file(const opening& what);  // file_open.cpp
-std::unique_ptr<controller> open_vfio(const opening& what);  // vfio_open.cpp
-std::unique_ptr<controller> open_kmod(const opening& what);  // kmod_open.cpp
+std::unique_ptr<controller> open_file(const opening& what);   // file_open.cpp
+std::unique_ptr<controller> open_block(const opening& what);  // block_open.cpp
+std::unique_ptr<controller> open_vfio(const opening& what);   // vfio_open.cpp
+std::unique_ptr<controller> open_kmod(const opening& what);   // kmod_open.cpp
 
 }  // namespace xio::nvme

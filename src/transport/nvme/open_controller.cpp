@@ -14,6 +14,7 @@ std::unique_ptr<controller> open_controller(const std::string& name, const xio_s
     std::unique_ptr<controller> (*open)(const opening&);
   };
   constexpr way ways[] = {{"file", "path", open_file},
+                          {"block", "path", open_block},
                           {"nvme", "address as 0000:01:00.0/1", open_vfio},
                           {"kmod", "address as 0000:01:00.0/1", open_kmod}};
   const std::size_t colon = name.find(':');
@@ -25,7 +26,7 @@ std::unique_ptr<controller> open_controller(const std::string& name, const xio_s
       fail(XIO_ERR_ARG, "cannot open storage \"{}\": there is no {} after {}:", name, one.missing, scheme);
     return one.open(what);
   }
-  fail(XIO_ERR_ARG, "cannot open storage \"{}\": its name must begin with file:, nvme: or kmod:", name);
+  fail(XIO_ERR_ARG, "cannot open storage \"{}\": its name must begin with file:, block:, nvme: or kmod:", name);
 }
 
 }  // namespace xio::nvme

@@ -33,6 +33,10 @@ class software_drive {
   // As controller::grow and commit, of the file.
   virtual void grow() = 0;
   virtual void commit() = 0;
+  // How long the file is; its commands of bytes (wire::nvme::of_bytes) reach all of it.
+  virtual std::uint64_t bytes() const = 0;
+  // As controller::extend.
+  virtual std::uint64_t extend(std::uint64_t bytes) = 0;
   // Memory that commands may name; returns its bus address. Thread safe, like the two below.
   virtual std::uint64_t map(void* base, std::size_t bytes, memory kind) = 0;
   virtual void unmap(void* base) = 0;

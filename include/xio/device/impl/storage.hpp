@@ -104,12 +104,12 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, const asked_transfe
   const storage_view view = shape_of(*static_cast<const storage_view*>(a.storage.view));
   const world_view& w = world_of(ctx);
   const region_pair rows = region_pair::at(w, 0);
-  const u64 block_mask = view.block_bytes - 1;
+  const u64 place_mask = (view.features & storage_of_bytes) != 0 ? 0 : view.block_bytes - 1;
   const storage_view* s = storage_of(a.storage);
   if (s == nullptr) return XIO_ERR_STATE;
   if (changes_blocks(a.op) && view.read_only != 0) return XIO_ERR_ARG;
   if (const u32 needed = needed_feature(a.op); (view.features & needed) != needed) return XIO_ERR_UNSUPPORTED;
-  if (((a.offset | a.bytes) & block_mask) != 0 || a.offset > view.bytes || a.bytes > view.bytes - a.offset)
+  if (((a.offset | a.bytes) & place_mask) != 0 || a.offset > view.bytes || a.bytes > view.bytes - a.offset)
     return XIO_ERR_ARG;
   *out = transfer{view, a.op, {}, 0, a.offset, a.bytes, nullptr};
   if (a.bytes == 0 || a.op == wire::nvme::opcode::write_zeroes) return XIO_OK;
@@ -118,7 +118,8 @@ XIO_DEVICE xio_status_t check_transfer(const xio_ctx_t& ctx, const asked_transfe
   out->bus = bus_address(w, rows, view.space, a.buffer, a.bytes);
   if (out->bus.at == 0) return XIO_ERR_NOT_REGISTERED;
   out->first = bus_address_of(out->bus, out->bus.at);
-  return out->bus.at % wire::nvme::k_prp_align == 0 ? XIO_OK : XIO_ERR_ARG;
+  const bool lies_well = out->bus.at % wire::nvme::k_prp_align == 0 || (view.features & storage_of_bytes) != 0;
+  return lies_well ? XIO_OK : XIO_ERR_ARG;
 }
 
 // Runs post() for each converged lane alone, one after another: a lane that has slots never waits for a lane

@@ -25,7 +25,7 @@ struct transfer {
 // The part of a transfer that one command does.
 struct piece {
   u64 done;  // bytes of the transfer before it
-  u64 lba;   // on the member
+  u64 at;    // its first byte on the member
   u64 bytes;
 };
 
@@ -36,11 +36,16 @@ struct member_part {
   u64 skip;    // cells of that stripe before the transfer
 };
 
-// Copies the fields that do not change while a storage is open; `live` does.
+// Copies the fields that do not change while a storage is open, and the size as it is now. `live` changes.
 XIO_DEVICE storage_view shape_of(const storage_view& s) {
-  return {s.queues,     s.queue_count,    s.members,    s.bytes,         s.block_bytes,
-          s.block_log2, s.transfer_bytes, s.page_bytes, s.slot,          0,
-          s.read_only,  s.space,          s.features,   s.member_queues, s.stripe_log2};
+  return {s.queues,         s.queue_count,
+          s.members,        load<scope::system, order::relaxed>(&s.bytes),
+          s.block_bytes,    s.block_log2,
+          s.transfer_bytes, s.page_bytes,
+          s.slot,           0,
+          s.read_only,      s.space,
+          s.features,       s.member_queues,
+          s.stripe_log2};
 }
 
 // Stripes are cut into cells of what one command carries. Both are powers of two.
@@ -65,10 +70,10 @@ XIO_DEVICE bool is_one_command(const transfer& t) {
 // The only piece of a transfer that is_one_command.
 XIO_DEVICE piece only_piece(const transfer& t) {
   const storage_view& s = t.shape;
-  if (s.members == 1) return piece{0, t.offset >> s.block_log2, t.bytes};
+  if (s.members == 1) return piece{0, t.offset, t.bytes};
   const u64 stripe = t.offset >> s.stripe_log2;
   const u64 in_stripe = t.offset & ((u64{1} << s.stripe_log2) - 1);
-  return piece{0, ((stripe / s.members << s.stripe_log2) + in_stripe) >> s.block_log2, t.bytes};
+  return piece{0, (stripe / s.members << s.stripe_log2) + in_stripe, t.bytes};
 }
 
 XIO_DEVICE member_part part_of(const transfer& t, u32 member) {
@@ -92,7 +97,7 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
   if (s.members == 1) {
     const u64 done = i * s.transfer_bytes;
     const u64 left = t.bytes - done;
-    return piece{done, (t.offset + done) >> s.block_log2, left < s.transfer_bytes ? left : s.transfer_bytes};
+    return piece{done, t.offset + done, left < s.transfer_bytes ? left : s.transfer_bytes};
   }
   const u32 cell = cell_log2(s);
   const u32 cells_log2 = s.stripe_log2 - cell;
@@ -107,7 +112,7 @@ XIO_DEVICE piece piece_of(const transfer& t, const member_part& part, u64 i) {
     from = t.offset;
   }
   if (to > t.offset + t.bytes) to = t.offset + t.bytes;
-  return piece{from - t.offset, on_member >> s.block_log2, to - from};
+  return piece{from - t.offset, on_member, to - from};
 }
 
 // Writes the PRP list of a command whose data end `end` bytes behind the start of their first page, more than two pages
@@ -152,11 +157,11 @@ XIO_DEVICE command command_of(const transfer& t, const piece& p) {
   const u64 end = at == 0 ? 0 : (at & (page - 1)) + p.bytes;
   const u64 first = p.done == 0 ? t.first : bus_address_of(t.bus, at);
   const u64 second = end > page ? bus_address_of(t.bus, wire::nvme::prp_entry(at, 1, page)) : 0;
-  return command{wire::nvme::make_io(t.op, 0, 0, first, second, p.lba, static_cast<u32>(p.bytes >> s.block_log2)),
-                 {at, t.bus.rows},
-                 static_cast<u32>(p.bytes),
-                 end > 2 * page ? end : 0,
-                 page};
+  const u32 bytes = static_cast<u32>(p.bytes);
+  auto entry = wire::nvme::make_io(t.op, 0, 0, first, second, p.at >> s.block_log2, bytes >> s.block_log2);
+  if (((p.at | p.bytes) & (s.block_bytes - 1)) != 0 || at % wire::nvme::k_prp_align != 0) [[unlikely]]
+    entry = wire::nvme::of_bytes(entry, p.at, bytes);
+  return command{entry, {at, t.bus.rows}, bytes, end > 2 * page ? end : 0, page};
 }
 
 // Where two PRPs don't say it: one descriptor in the place of both, with address, length, and a type that is 0 for a

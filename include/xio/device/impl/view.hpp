@@ -210,11 +210,12 @@ struct region_view {
 };
 static_assert(sizeof(region_view) == 256);
 
-// The commands that a storage takes besides reading, writing and flushing.
+// The abilities of a storage besides reading, writing and flushing whole blocks.
 enum storage_feature : std::uint32_t {
   storage_compares = 1,
   storage_zeroes = 2,
-  storage_apart = 4  // no command: its members are of several spaces, each of its rings names its own
+  storage_apart = 4,    // no command: its members are of several spaces, each of its rings names its own
+  storage_of_bytes = 8  // it takes wire::nvme::of_bytes: offsets, lengths and addresses are multiples of nothing
 };
 
 // One namespace, or several of equal shape with stripes that go round: stripe s lies on member s % members.
@@ -222,7 +223,7 @@ struct storage_view {
   ring_view* queues;          // of the first member, then of the next; every member has as many
   std::uint32_t queue_count;  // of all members together; the workgroup chooses among those of a member
   std::uint32_t members;
-  std::uint64_t bytes;        // of all members together
+  std::uint64_t bytes;        // of all members together; the host lets it grow under kernels that run
   std::uint32_t block_bytes;  // a power of two
   std::uint32_t block_log2;
   std::uint32_t transfer_bytes;  // most bytes of one command (MDTS)
