@@ -26,7 +26,9 @@ std::string atomic_name(std::uint32_t number) {
   return fmt::format("xio_atomic_{}{}", fetches && !said ? "fetch_" : "", names[static_cast<std::size_t>(op)]);
 }
 
-std::string name_of(std::uint32_t number) {
+}  // namespace
+
+std::string call_name(std::uint32_t number) {
   if (number >= static_cast<std::uint32_t>(kind::atomic))
     return atomic_name(number - static_cast<std::uint32_t>(kind::atomic));
   switch (static_cast<kind>(number)) {
@@ -70,13 +72,21 @@ std::string name_of(std::uint32_t number) {
   }
 }
 
+std::string value_text(std::uint64_t value, std::uint32_t compare) {
+  if ((compare & dev::k_compares_float) != 0) return fmt::format("{}", std::bit_cast<double>(value));
+  return (compare & dev::k_compares_signed) != 0 ? std::to_string(static_cast<std::int64_t>(value))
+                                                 : std::to_string(value);
+}
+
+namespace {
+
 std::string place_of(std::uint64_t at, const call_place& here) {
   const std::uint64_t offset = at - here.heap;
   return offset < here.heap_bytes ? fmt::format("{:#x} (heap + {:#x})", at, offset) : fmt::format("{:#x}", at);
 }
 
 std::string named(const dev::call_record& r, const call_place& here) {
-  std::string text = name_of(r.kind);
+  std::string text = call_name(r.kind);
   if (is_transfer(r)) {
     text += " of " + transfer_text(r, here.storage);
     return r.local != 0 ? text + fmt::format(", buffer {:#x}", r.local) : text;
@@ -88,16 +98,10 @@ std::string named(const dev::call_record& r, const call_place& here) {
   return text;
 }
 
-std::string value_of(std::uint64_t value, std::uint32_t compare) {
-  if ((compare & dev::k_compares_float) != 0) return fmt::format("{}", std::bit_cast<double>(value));
-  return (compare & dev::k_compares_signed) != 0 ? std::to_string(static_cast<std::int64_t>(value))
-                                                 : std::to_string(value);
-}
-
 std::string missed_text(const dev::call_record& r, const call_place& here) {
   static constexpr const char* signs[] = {"==", "!=", ">", ">=", "<", "<="};
   constexpr const char* cure = "look whether its peers are alive, or raise XIO_TIMEOUT_MS";
-  const std::string name = name_of(r.kind);
+  const std::string name = call_name(r.kind);
   switch (static_cast<kind>(r.kind)) {
     case kind::sync_all:
       return fmt::format(
@@ -116,8 +120,8 @@ std::string missed_text(const dev::call_record& r, const call_place& here) {
   const std::string words = r.words > 1 ? fmt::format("{} words from {}", r.words, place_of(r.address, here))
                                         : fmt::format("the word at {}", place_of(r.address, here));
   return fmt::format("{}: {} did not become {} {} within XIO_TIMEOUT_MS, it held {}; {}", name, words,
-                     sign < std::size(signs) ? signs[sign] : "?", value_of(r.wanted, r.compare),
-                     value_of(r.found, r.compare), cure);
+                     sign < std::size(signs) ? signs[sign] : "?", value_text(r.wanted, r.compare),
+                     value_text(r.found, r.compare), cure);
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ struct call_place {
   const storage_place* storage = nullptr;  // that the call named; null: it is not open, or the call names none
 };
 
+// The name of a call_kind, and a value as call_record::compare says.
+std::string call_name(std::uint32_t kind);
+std::string value_text(std::uint64_t value, std::uint32_t compare);
+
 // Names the call, its PE, address and bytes, or the words that it waited for; then why it failed, and the cure.
 std::string call_text(const dev::call_record& r, const call_place& here);
 

@@ -269,7 +269,7 @@ void context::fill_flush_rings() {
   write_all(flush_rows_, rows);
 }
 
-void context::publish() {
+void context::publish(wait_book& waits) {
   rings_.clear();
   ring_peers_.clear();
   fill_flush_rings();
@@ -281,6 +281,7 @@ void context::publish() {
   for (const auto* rows : {&rings_, &flush_rings_})
     for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
   if (has_rings()) write_all(ring_rows_, rings_);
+  waits.show(rings_, ring_peers_);
   __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
   old_.clear();
   stopped_ = false;

@@ -9,6 +9,7 @@
 #include "ctx/engines.hpp"
 #include "ctx/rings.hpp"
 #include "ctx/route.hpp"
+#include "ctx/wait_book.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
@@ -31,7 +32,7 @@ class context {
   void place_inboxes(std::uint64_t offset) { inboxes_ = offset; }
   void prepare(engines& e);
   void connect(engines& e);
-  void publish();
+  void publish(wait_book& waits);
 
   // Takes its queues from all engines. On return none of its ops reads or writes memory any more, even if peers go on;
   // its rings then refuse work with XIO_ERR_STATE. No kernel may be using it. A second call does nothing.

@@ -29,6 +29,7 @@ class context_book {
     engines& all_engines;
     const memory::hdp_flusher& hdp;
     storage_book& storages;
+    wait_book& waits;
   };
   // world: see handles.
   context_book(const ground& g, std::uint32_t world) : g_(g), contexts_("ctx", "destroyed", world) {}

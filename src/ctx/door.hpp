@@ -30,7 +30,11 @@ void not_null(const T* p, const char* function, const char* parameter) {
 
 template <class World, class Body>
 xio_status_t in_world(World* w, const char* function, Body&& body) noexcept {
-  return entry(function, [&] { body(checked(w, function)); });
+  return entry(function, [&] {
+    auto& impl = checked(w, function);
+    const auto shown = impl.waits().enter(function);
+    body(impl);
+  });
 }
 
 }  // namespace xio

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 
+#include "base/fnv.hpp"
 #include "base/log.hpp"
 #include "ctx/hello.hpp"
 
@@ -23,6 +25,7 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
   agreement_.each(call::init, [&] { mine = make_hello(o); });
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_hellos(all);
+  job_ = fnv_1a(std::as_bytes(std::span(all)));  // they name processes
   std::vector<std::string> machines, kernels;
   for (const hello& h : all) {
     machines.emplace_back(h.machine, strnlen(h.machine, sizeof h.machine));

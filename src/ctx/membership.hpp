@@ -40,6 +40,7 @@ class membership {
 
   // Of a world whose members may die, else null.
   bootstrap::members_channel* survivors() { return survivors_; }
+  std::uint64_t job() const { return job_; }  // a number of this world, equal on all PEs
   bool takes_part(int pe) const { return channel_->takes_part(pe); }
   // Whether PEs that were left out are not proven to be dead, so that their stores may still come.
   bool may_write(int pe) const { return !takes_part(pe) && !proven_dead_.has(pe); }
@@ -71,6 +72,7 @@ class membership {
   agreement agreement_;
   int me_;
   int n_;
+  std::uint64_t job_ = 0;
   std::uint64_t timeout_ms_;
   topology::placement place_;
   std::optional<peer_states> states_;

@@ -32,6 +32,7 @@ class storage_book {
   std::optional<storage_place> place_of(std::uint32_t serial) const;
   const dev::storage_view* row(xio_storage_t s) const { return storages_.get(s.id).row(); }
   xio_engine_stats_t stats(xio_storage_t s) const;
+  const std::vector<dev::ring_view>& rings(xio_storage_t s) const { return storages_.get(s.id).rings(); }
   void clear();
 
   // Those of `used`, a bit per row. For both see storage.hpp.

@@ -45,6 +45,8 @@ void world::publish() {
   pe_states_ = gpu::buffer(v.n_pes * sizeof(std::uint32_t), gpu::place::shared);
   v.pe_states = pe_states_.as<std::uint32_t>();
   members_.states().show_at(pe_states_.as<std::uint32_t>());
+  waits_.emplace(members_, v.heap, v.heap_bytes);
+  v.waits = waits_->notes();
   auto* const at = view_.get();
   gpu::put_value(at, v);
   engines_ = std::make_unique<engines>(options_, members_.channel(), heap_->memory(), heap_->peers(), at->regions,
@@ -54,14 +56,20 @@ void world::publish() {
   const std::uint32_t number = next_world_number();
   teams_.emplace(options_, members_, *heap_, number);
   storages_.emplace(options_, *engines_, at->storages, number);
-  contexts_.emplace(context_book::ground{options_, members_, *heap_, at, *engines_, *hdp_, *storages_}, number);
+  contexts_.emplace(context_book::ground{options_, members_, *heap_, at, *engines_, *hdp_, *storages_, *waits_},
+                    number);
   program::check_layout("xio_init");
   gpu::put_value(&at->hdp, hdp_->view());
   if (!program::has_all()) contexts_->check_program();
 }
 
 xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* attr) {
-  return storages_->open(name, attr, [&](std::uint32_t row) { contexts_->forget_storage(row); });
+  const xio_storage_t opened = storages_->open(name, attr, [&](std::uint32_t row) {
+    contexts_->forget_storage(row);
+    waits_->name_drive(row, name);
+  });
+  waits_->show(storages_->rings(opened), {});
+  return opened;
 }
 
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
@@ -119,6 +127,7 @@ void world::finalize() {
   // A heap goes away only after every PE has let go of it.
   if (!first) finish_together([] {});
   view_.reset();
+  waits_.reset();
   heap_.reset();
   if (first) std::rethrow_exception(first);
 }

@@ -16,6 +16,7 @@
 #include "ctx/shared_heap.hpp"
 #include "ctx/storage_book.hpp"
 #include "ctx/team_book.hpp"
+#include "ctx/wait_book.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/hdp_flusher.hpp"
 #include "xio/peers.h"
@@ -47,6 +48,7 @@ class world {
   const team_book& teams() const { return *teams_; }
   storage_book& storages() { return *storages_; }
   const storage_book& storages() const { return *storages_; }
+  const wait_book& waits() const { return *waits_; }
 
   // These need several parts at once.
   xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);
@@ -72,6 +74,7 @@ class world {
   // it mapped, and last the channel by which PEs say so. All but the first are there from the constructor's end on.
   membership members_;
   std::optional<shared_heap> heap_;
+  std::optional<wait_book> waits_;
   std::unique_ptr<dev::world_view, graveyard::burial> view_;
   gpu::buffer pe_states_;  // see peer_states::show_at
   std::uint64_t barrier_words_ = 0;

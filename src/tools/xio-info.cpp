@@ -14,6 +14,7 @@
 #include "base/options.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/xio-info/job.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"
 #include "transport/software.hpp"
@@ -56,6 +57,10 @@ std::vector<section> sections_of(const settings& s) {
 
 std::string report(const settings& s, int& exit_status) {
   if (s.env) return s.json ? xio::info::options_as_json() : xio::info::options_as_text();
+  if (!s.job.empty()) {
+    using xio::info::job_form;
+    return xio::info::job_report(s.job, s.json ? job_form::json : s.graphviz ? job_form::graphviz : job_form::text);
+  }
   if (s.enable) return xio::info::enable_atomics(s.device);
   if (!s.bind.empty()) return xio::info::bind_drive(s.root, s.bind);
   if (!s.unbind.empty()) return xio::info::unbind_drive(s.root, s.unbind);

@@ -15,15 +15,17 @@ std::string contradiction(const settings& s) {
   if (s.enable && !s.dump.empty()) return "--enable does not go with --dump: a file has no registers to write";
   if (!s.dump.empty() && !s.atomics && !s.preflight) return "--dump goes with --atomics or --preflight only";
   if (!s.xml.empty() && !s.topology) return "--xml goes with --topology only";
-  if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world))
+  const bool job = !s.job.empty();
+  if (s.graphviz && (!job || s.json)) return "--graphviz goes with --job only, and not with --json";
+  if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world || job))
     return "--root goes with --preflight, --bind and --unbind, or with no subject";
   std::error_code error;
   if (!s.root.empty() && !std::filesystem::is_directory(s.root, error))
     return "--root " + s.root + " is no folder; give one with sys, proc, dev and boot in it";
   const bool bind = !s.bind.empty(), unbind = !s.unbind.empty();
-  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world + bind + unbind > 1)
-    return "--version, --env, --atomics, --topology, --preflight, --world, --bind and --unbind are one subject each; "
-           "ask for one at a time";
+  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world + job + bind + unbind > 1)
+    return "--version, --env, --atomics, --topology, --preflight, --world, --job, --bind and --unbind are one subject "
+           "each; ask for one at a time";
   if (s.json && (bind || unbind)) return "--json does not go with --bind and --unbind, which print what they do";
   return "";
 }
@@ -44,6 +46,11 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   app.flag("--topology", s.topology, "how far NICs and drives are from each GPU, and which are taken there");
   app.flag("--preflight", s.preflight, "what engines need of this machine, what of it is missing, and the cure");
   app.flag("--world", s.world, "the routes of a world: xiorun -n 2 xio-info --world");
+  app.word("--job", s.job,
+           "which PE waits for which in a job that runs here, and why it stands still; PID: of a PE, xiorun or mpirun, "
+           "or all")
+      .type("PID");
+  app.flag("--graphviz", s.graphviz, "with --job: print the graph for Graphviz' dot");
   app.word("--bind", s.bind,
            "gives this drive to vfio-pci, as root: unless it is mounted or otherwise in use; prints each step first")
       .type("BDF");

@@ -17,6 +17,8 @@ struct settings {
   bool preflight = false;
   std::string bind, unbind;  // a drive to give to vfio-pci, or back
   bool world = false;
+  std::string job;  // a PID, or all
+  bool graphviz = false;
   std::string dump;  // lspci -xxxx of another machine
   std::string xml;   // lstopo --of xml of another machine
   std::string root;  // /sys, /proc, /dev and /boot of another machine lie below it

@@ -20,7 +20,7 @@ namespace {
 sigset_t block_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&set, s);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD}) sigaddset(&set, s);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   signal(SIGCHLD, SIG_DFL);
   return set;

@@ -81,7 +81,7 @@ class job {
   void catch_signals() {
     sigset_t set;
     sigemptyset(&set);
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, k_front_gone}) sigaddset(&set, s);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD, k_front_gone}) sigaddset(&set, s);
     sigprocmask(SIG_BLOCK, &set, nullptr);
     // If the parent process ignored SIGCHLD, children would vanish unseen.
     signal(SIGCHLD, SIG_DFL);
@@ -277,7 +277,8 @@ class job {
     while (read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
       const int number = static_cast<int>(info.ssi_signo);
       if (number == k_front_gone) front_gone();
-      if (number == SIGCHLD || number == k_front_gone) continue;
+      if (number == SIGUSR1) show_waits();
+      if (number == SIGCHLD || number == SIGUSR1 || number == k_front_gone) continue;
       // A key at the terminal reaches every process of the foreground group, the PEs among them.
       const bool they_have_it = info.ssi_code == SI_KERNEL;
       if (!they_have_it) signal_all(number);
@@ -426,6 +427,7 @@ class job {
       case phase::running:  // only --timeout comes here
         say("%d of %zu %s still run after %g s; ending them", running_, pids_.size(), kind(), s_.timeout_s);
         remember(ended_by_ = k_exit_timeout);
+        show_waits();
         [[fallthrough]];
       case phase::ending:
         if (phase_ == phase::ending) say("ending the %d %s that still run", running_, kind());
@@ -445,6 +447,13 @@ class job {
         break;
     }
     end_at_ = clock::now() + std::max(seconds(s_.grace_s), clock::duration(std::chrono::milliseconds(100)));
+  }
+
+  // Which PE waits for which, by the xio-info beside this program, which takes two seconds at most.
+  void show_waits() {
+    if (!s_.hosts.empty()) return say("xio-info --job all on each host says which PE waits for which");
+    for (sink* s : {&out_, &other_err_}) s->write_some();
+    if (const int err = print_waits(); err != 0) say("xio-info, which says which PE waits for which: %s", std::strerror(err));
   }
 
   void signal_all(int number) {

@@ -19,12 +19,10 @@ struct deadline {
   u64 ticks;  // 0: never
 
   XIO_DEVICE static deadline after(u64 ticks) { return deadline{deadline_clock(), ticks}; }
-  XIO_DEVICE static deadline in(const world_view& w) {
-    return deadline{k_pauses_grow || w.timeout_ticks ? deadline_clock() : 0, w.timeout_ticks};
-  }
+  XIO_DEVICE static deadline in(const world_view& w) { return deadline{deadline_clock(), w.timeout_ticks}; }
   // Of a call that waits for one thing after another: `*since` is when it began to, 0 before.
   XIO_DEVICE static deadline in(const world_view& w, u64* since, u32 own_ms = 0) {
-    if (*since == 0) *since = own_ms == 0 ? in(w).start : deadline_clock();
+    if (*since == 0) *since = deadline_clock();
     return deadline{*since, ticks_of(w, own_ms)};
   }
   XIO_DEVICE bool passed() const { return ticks != 0 && deadline_clock() - start > ticks; }

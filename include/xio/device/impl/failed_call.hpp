@@ -3,6 +3,7 @@
 // record of the last call that failed, from which xio_ctx_error makes its sentence. Thread scope; nothing here waits.
 #pragma once
 #include "xio/device/impl/view.hpp"
+#include "xio/device/impl/wait_note.hpp"
 #include "xio/device/platform/platform.hpp"
 
 namespace xio::dev {
@@ -52,7 +53,7 @@ XIO_OUT_OF_LINE xio_status_t record_call(call what, const ctx_view& c, xio_statu
   return status;
 }
 
-// A wait that ended by the deadline, for `words` words of `bytes` from `first` on; see call_record.
+// A wait that ended by the deadline, or that lasts, for `words` words of `bytes` from `first` on; see call_record.
 struct late_wait {
   call_kind kind;
   u32 pe;
@@ -60,7 +61,13 @@ struct late_wait {
   u32 bytes, compare;
   u64 words, wanted, found;
 };
-XIO_OUT_OF_LINE void record_wait(late_wait w, const ctx_view& c) {
+// lasts_since: 0 where it has ended by the deadline.
+XIO_OUT_OF_LINE void record_wait(late_wait w, const ctx_view& c, u64 lasts_since) {
+  if (lasts_since != 0) {
+    const auto at = reinterpret_cast<u64>(w.first);
+    return note_wait(*c.world,
+                     {static_cast<u32>(w.kind), w.pe, 0, w.compare, lasts_since, 0, at, w.wanted, w.found, 0});
+  }
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   u64 number;
   if (!begin_record(r, &number)) return;

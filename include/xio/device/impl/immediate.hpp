@@ -88,12 +88,15 @@ XIO_DEVICE xio_status_t poll_immediate(const xio_ctx_t& ctx, int pe, u32* immedi
   const auto take = [&] { return inbox_poll(inbox, c->inbox_entries, immediate); };
   if (!waits) return poll_once{}(ctx, take);
   xio_status_t failure = XIO_OK;
-  const xio_status_t status = poll<0>(ctx, [&] {
+  const auto come = [&] {
     if (take()) return true;
     failure = link_failure(c->peers[pe]);
     return failure != XIO_OK;
+  };
+  const xio_status_t status = poll<0>(ctx, come, [&](u64 since) {
+    record_wait({kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0}, *c, since);
+    return XIO_ERR_TIMEOUT;
   });
-  if (status == XIO_ERR_TIMEOUT) record_wait({kind, static_cast<u32>(pe), inbox, 0, 0, 0, 0, 0}, *c);
   return failure != XIO_OK ? failure : status;
 }
 

@@ -152,6 +152,7 @@ struct nvme_codec {
       }
       if (status != XIO_PENDING) break;
       if (first) end = deadline::in(w);
+      note_queue(r, ticket + 1, end.start);
       if (end.wait_more() || first) continue;
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ticket);
       status = XIO_ERR_TIMEOUT;

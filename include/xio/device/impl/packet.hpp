@@ -140,27 +140,28 @@ XIO_DEVICE xio_status_t poll_packet(const xio_ctx_t& ctx, void* dst, const void*
     }
     return found.carry(flag, words);
   };
-  const xio_status_t status = How{}(ctx, come, [&] {
+  const auto take = [&] {
     found.store_to(static_cast<u32*>(dst), words);
     return XIO_OK;
+  };
+  return How{}(ctx, come, take, [&](u64 since) {
+    record_wait({How::k_kind, k_no_pe, packet, 8, XIO_CMP_EQ, words, flag, found.at[0] >> 32}, ctx_of(ctx), since);
+    return XIO_ERR_TIMEOUT;
   });
-  if (status == XIO_ERR_TIMEOUT) [[unlikely]]
-    record_wait({How::k_kind, k_no_pe, packet, 8, XIO_CMP_EQ, words, flag, found.at[0] >> 32}, ctx_of(ctx));
-  return status;
 }
 
 // How a packet is waited for: what it says is in its words, so nothing else need become visible.
 struct packet_stay {
   static constexpr call_kind k_kind = call_kind::wait_packet;
-  template <class Done, class Then>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
-    return poll_then(ctx, done, then);
+  template <class Done, class Then, class Late>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then, Late&& late) const {
+    return poll_then(ctx, done, then, late);
   }
 };
 struct packet_poll {
   static constexpr call_kind k_kind = call_kind::test_packet;
-  template <class Done, class Then>
-  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then) const {
+  template <class Done, class Then, class Late>
+  XIO_DEVICE xio_status_t operator()(const xio_ctx_t& ctx, Done&& done, Then&& then, Late&&) const {
     give_way();
     if (done()) return then();
     if (!hdp_is_on(ctx)) return XIO_PENDING;

@@ -4,6 +4,7 @@
 #include "xio/device/impl/deadline.hpp"
 #include "xio/device/impl/ring_words.hpp"
 #include "xio/device/impl/view.hpp"
+#include "xio/device/impl/wait_note.hpp"
 #include "xio/device/platform/platform.hpp"
 
 namespace xio::dev {
@@ -144,6 +145,7 @@ XIO_DEVICE xio_status_t ring_wait_below(const ring_view& r, u64 upto, const worl
     // An entry that is there at once needs no clock. And even if the first pause takes long, the queue is polled again
     // before the wait times out.
     if (first) end = deadline::in(w, since);
+    note_queue(r, upto, end.start);
     if (!end.wait_more() && !first) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;
@@ -202,6 +204,7 @@ XIO_DEVICE xio_status_t ring_wait_for(const ring_view& r, const world_view* w, u
     const bool waits = *since != 0;
     if (!waits) *since = deadline_clock();
     const deadline end{*since, w->timeout_ticks};
+    note_queue(r, slots != 0 ? completed + 1 : upto, *since);
     if (ends ? end.passed() : !end.wait_more() && waits) {
       ring_fail(r, XIO_ERR_TIMEOUT, 0, ring_completed<order::relaxed>(r));
       status = XIO_ERR_TIMEOUT;

@@ -265,15 +265,18 @@ XIO_DEVICE xio_status_t barrier_round(const xio_ctx_t& ctx, const barrier_step& 
   xio_status_t failure = XIO_OK;
   watched_flag<epoch_reached> flag(mine, epoch_reached{epoch});
   // Queues that carry no flag do not end it: a PE that left early would leave the others waiting.
-  const xio_status_t status = poll_flag_since(ctx, since, no_queues{}, [&] {
+  const auto come = [&] {
     if (flag.has_come()) return true;
     if (ring == nullptr) return false;
     reap_ring(*ring);
     failure = ring_failure(*ring);
     return failure != XIO_OK;
+  };
+  const xio_status_t status = poll_flag_since(ctx, since, no_queues{}, come, [&](u64 lasts_since) {
+    record_wait({call_kind::sync_all, step.from, mine, sizeof *mine, XIO_CMP_GE, 1, epoch, flag.now()}, ctx_of(ctx),
+                lasts_since);
+    return XIO_ERR_TIMEOUT;
   });
-  if (status == XIO_ERR_TIMEOUT)
-    record_wait({call_kind::sync_all, step.from, mine, sizeof *mine, XIO_CMP_GE, 1, epoch, flag.now()}, ctx_of(ctx));
   if (failure != XIO_OK || status != XIO_OK || ring == nullptr) return failure != XIO_OK ? failure : status;
   // The next barrier's flag may go by another queue. This one, held up behind what was posted before it, must not come
   // later and put its number over that one's.

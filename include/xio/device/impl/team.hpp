@@ -205,7 +205,7 @@ XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, u64 heade
   if (status == XIO_ERR_TIMEOUT)
     record_wait({call_kind::team_wait, pe, reinterpret_cast<const void*>(team_word(t)), 8, XIO_CMP_EQ, tag, from,
                  is_shared(state_of(t), static_cast<u32>(header >> 32)) ? u64{1} : u64{0}},
-                c);
+                c, 0);
   if (status != XIO_OK) return status;
   if (is_refusal(tag)) return XIO_ERR_ARG;
   return refuse(c, t, XIO_ERR_ARG, {refusal::unlike, pe, tag, found, from, 0, 0});
@@ -224,9 +224,39 @@ struct patience {
   u64 since, drained;
   xio_status_t status;
 };
+// The words by which many members synchronise, see go_round.
+XIO_DEVICE u64* round_word(const xio_team_t& t, u64 epoch, u32 round) {
+  auto* words = reinterpret_cast<u64*>(static_cast<unsigned char*>(t.work) + sizeof(channel_state));
+  return words + (epoch & 1) * k_team_rounds + round;
+}
+// Up to so many members every one writes to every other, which takes the time of one word; beyond, words go round in
+// log2 n rounds, and each says what its writer has heard so far.
+constexpr u32 k_all_to_all = 8;
+
+// The PE of the first member that has not said anything in the exchange of that header; k_no_pe where all have.
+XIO_DEVICE u32 missing_pe(const xio_team_t& t, u64 header) {
+  const auto lacks = [&](const u64* word) { return (load<scope::system, order::relaxed>(word) ^ header) >> 32 != 0; };
+  const u32 what = static_cast<u32>(header) >> k_tag_op_shift;
+  const bool rounds = what == static_cast<u32>(op::sync) || what == static_cast<u32>(op::barrier);
+  if (rounds && t.n_pes > k_all_to_all) {
+    for (u32 round = 0; (u64{1} << round) < t.n_pes; ++round)
+      if (lacks(round_word(t, header >> 32, round))) return pe_of(t, (t.my_pe + t.n_pes - (1u << round)) % t.n_pes);
+    return k_no_pe;
+  }
+  for (u32 k = 0; k + 1 < t.n_pes; ++k)
+    if (lacks(message(t, header >> 32, other(t, k)))) return pe_of(t, other(t, k));
+  return k_no_pe;
+}
+XIO_OUT_OF_LINE void note_members(xio_team_t t, const ctx_view& c, u64 header, u64 since) {
+  const u32 flag = static_cast<u32>(header >> 32);
+  note_wait(*c.world, {static_cast<u32>(call_kind::team_wait), missing_pe(t, header), 0, 0, since, 0, team_word(t),
+                       header, is_shared(state_of(t), flag) ? u64{1} : u64{0}, 0});
+}
+
 // A turn of a loop that waits for members, between many looks: as in poll_since. Out of line, for a kernel has many
-// such loops, and what they wait for comes before that mostly.
-XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64 drained, bool pauses, u32 own_ms) {
+// such loops, and what they wait for comes before that mostly. `header` is the exchange's.
+XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, patience p, u64 header, bool pauses, u32 own_ms) {
+  u64 since = p.since, drained = p.drained;
   const bool first = drained == 0;
   const deadline end = deadline::in(*c.world, &since, own_ms);
   const bool over = pauses && !end.wait_more();
@@ -234,6 +264,7 @@ XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, u64 since, u64
   if (first) drained = now;
   xio_status_t status = XIO_OK;
   if (over || now - drained > k_drain_ms * c.world->ticks_per_ms) {
+    if (is_another_beat(drained, now)) note_members(t, c, header, since);
     drained = now;
     status = drain_members(c, t);
   }
@@ -256,7 +287,7 @@ XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, 
     }
     if (p.status != XIO_OK) return p.status;
     if (round == 0) continue;
-    p = wait_on(t, ctx_of(ctx), p.since, p.drained, round % 2 == 0, own_timeout_of(ctx));
+    p = wait_on(t, ctx_of(ctx), p, x.header(), round % 2 == 0, own_timeout_of(ctx));
     x.since = p.since;
   }
 }
@@ -316,15 +347,6 @@ XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const
 }
 
 // --- Rounds ------------------------------------------------------------------------------------------
-
-// Up to so many members every one writes to every other, which takes the time of one word; beyond, words go round in
-// log2 n rounds, and each says what its writer has heard so far.
-constexpr u32 k_all_to_all = 8;
-
-XIO_DEVICE u64* round_word(const xio_team_t& t, u64 epoch, u32 round) {
-  auto* words = reinterpret_cast<u64*>(static_cast<unsigned char*>(t.work) + sizeof(channel_state));
-  return words + (epoch & 1) * k_team_rounds + round;
-}
 
 // Waits for what `from` says in a round. A member in a call of another kind sends its header instead: that is refused.
 XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 round, u32 from,

@@ -29,6 +29,7 @@ struct alignas(128) ring_state {
   alignas(128) std::int64_t credits;  // free slots; may dip below 0 for a moment
   alignas(
       128) std::uint32_t pending;  // 0: nobody rings; else 1 for the ringer and 1 for each batch since, see ring.hpp
+  struct wait_note* note;          // where waits for it are noted, or null
   alignas(128) std::uint64_t published;  // every ticket below was covered by a doorbell; ringer only
   std::uint64_t doorbells;               // doorbells rung; ringer only
   alignas(128) std::uint64_t completed;  // every ticket below is complete; and two flags, see below
@@ -300,6 +301,7 @@ enum class call_kind : std::uint32_t {
   imm_wait,
   team_wait,
   sync_all,
+  queue_wait,  // of notes alone: a queue's own record says more
   // Of atomics: this and the amo, and 16 more where the old value is fetched.
   atomic = 64
 };
@@ -329,6 +331,26 @@ static_assert(sizeof(call_record) == 80);
 constexpr std::uint32_t k_compares_signed = 0x100;
 constexpr std::uint32_t k_compares_float = 0x200;  // wanted and found are doubles
 
+// --- Waits that last -----------------------------------------------------------------------------------
+
+// A wait of a lane, which writes this down in each beat of the clock while it waits: see wait_note.hpp.
+struct alignas(64) wait_note {
+  std::uint32_t kind;       // a call_kind
+  std::uint32_t pe;         // the PE that has to come, k_no_pe: it is not known
+  std::uint32_t workgroup;  // of the lane
+  std::uint32_t compare;    // as in call_record; of a queue: ring_view::index
+  std::uint64_t since;      // deadline_clock() when the wait began
+  std::uint64_t now;        // and when it was last written: a wait that has ended is not
+  std::uint64_t address;    // as in call_record; of a queue: its ring_kind, and below that its id
+  std::uint64_t wanted;     // as in call_record; of a queue: the ticket below which all have to be complete
+  std::uint64_t found;      // likewise
+  std::uint64_t check;      // now ^ address ^ k_note_mark: lanes that share a place may mix
+};
+static_assert(sizeof(wait_note) == 64);
+constexpr std::uint64_t k_note_mark = 0x58494f2077616974;  // "XIO wait"
+constexpr std::uint32_t k_wait_notes = 64;                 // places for them; a power of two
+constexpr std::uint32_t k_queue_notes = 192;               // behind these: of queues, which have no check
+
 // --- World and ctx -----------------------------------------------------------------------------------
 
 // At the start of every PE's heap, before what xio_malloc hands out. Offsets are the same on every PE.
@@ -357,6 +379,7 @@ struct alignas(128) world_view {
   std::uint64_t ticks_per_ms;          // of wall_clock()
   std::uint64_t timeout_ticks;         // 0 = none
   const std::uint32_t* pe_states;      // in host memory, an xio_pe_life_t for each PE
+  wait_note* waits;                    // in memory that other processes may read; null: there is none
   region_view regions[k_max_regions];  // row 0 is the heap
   storage_view storages[k_max_storages];
   hdp_view hdp;

@@ -21,11 +21,11 @@ XIO_DEVICE void watched() {
 // read only now and then, first when the flag has not come for a while, and so is the HDP flushed, where the flag
 // itself may wait. Every k_drain_ms drain(c) drains queues, unless it is no_queues: the word may wait for an op that
 // has failed, and then the failure is the result. then() makes the result once the flag has come: at each way out of
-// the loops, so that nothing asks afterwards which one it was; late() makes it where the deadline has passed, and no
-// queue has failed.
+// the loops, so that nothing asks afterwards which one it was; late(0) makes it where the deadline has passed, and no
+// queue has failed. late(since) notes, now and then, that the wait lasts.
 constexpr u64 k_drain_ms = 2;
 struct no_record {
-  XIO_DEVICE xio_status_t operator()() const { return XIO_ERR_TIMEOUT; }
+  XIO_DEVICE xio_status_t operator()(u64) const { return XIO_ERR_TIMEOUT; }
 };
 template <u32 InLine, class Ctx, class Drain, class Done, class Then, class Late>
 XIO_DEVICE xio_status_t poll_since(const Ctx& c, u64* since, const Drain& drain, Done&& done, Then&& then,
@@ -48,15 +48,18 @@ XIO_DEVICE xio_status_t poll_since(const Ctx& c, u64* since, const Drain& drain,
     if (round == 0) end = deadline::in(world_of(c), since, Drain::k_own_timeout ? own_timeout_of(c) : 0);
     if (const xio_status_t status = hdp_nudge(c); status != XIO_OK) return status;
     const bool over = round % 2 == 1 && !end.wait_more();
-    if constexpr (!std::is_same_v<Drain, no_queues>) {
-      const u64 now = wall_clock();
-      if (round == 0) drained = now;
-      if (over || now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
-        drained = now;
+    const u64 now = wall_clock();
+    if (round == 0) drained = now;
+    if (over || now - drained > k_drain_ms * world_of(c).ticks_per_ms) {
+      const bool notes = is_another_beat(drained, now);
+      drained = now;
+      if constexpr (!std::is_same_v<Drain, no_queues>)
         if (const xio_status_t failure = drain(c); failure != XIO_OK) return done() ? then() : failure;
+      if (over || notes) {
+        const xio_status_t status = late(over ? 0 : end.start);
+        if (over) return status;
       }
     }
-    if (over) return late();
   }
 }
 
@@ -68,13 +71,13 @@ XIO_DEVICE xio_status_t poll_then(const Ctx& c, Done&& done, Then&& then, Late&&
 }
 
 // The same, and then what its writer did before the flag.
-template <class Drain, class Ctx, class Done>
-XIO_DEVICE xio_status_t poll_flag_since(const Ctx& c, u64* since, const Drain& drain, Done&& done) {
+template <class Drain, class Ctx, class Done, class Late = no_record>
+XIO_DEVICE xio_status_t poll_flag_since(const Ctx& c, u64* since, const Drain& drain, Done&& done, Late&& late = {}) {
   const auto then = [] {
     watched();
     return XIO_OK;
   };
-  return poll_since<k_polls_in_line>(c, since, drain, done, then, no_record{});
+  return poll_since<k_polls_in_line>(c, since, drain, done, then, late);
 }
 template <class Ctx, class Done>
 XIO_DEVICE xio_status_t poll_flag(const Ctx& c, Done&& done) {
@@ -232,14 +235,23 @@ XIO_DEVICE u64 recorded(T value) {
   return bit_copy<u64>(static_cast<double>(value));
 }
 
-// Records a wait that ended by the deadline. Seldom, hence the second look at the word. Not where a queue of the ctx
-// has failed with a timeout, too: the queue's own record says more.
+// late() of words. Seldom, hence the second look at the word. Not where a queue of the ctx has failed with a
+// timeout, too: the queue's own record says more.
 template <class T>
-XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
+struct missing {
+  call_kind kind;
+  const T* first;
+  u64 words;
+  int cmp;
+  T value;
+};
+template <class T>
+XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, const missing<T>& m, u64 since) {
   constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
-  const T found = load<scope::system, direct::k_watch_load>(first);
-  record_wait({kind, k_no_pe, first, sizeof(T), static_cast<u32>(cmp) | type, words, recorded(value), recorded(found)},
-              ctx_of(ctx));
+  const T found = load<scope::system, direct::k_watch_load>(m.first);
+  record_wait({m.kind, k_no_pe, m.first, sizeof(T), static_cast<u32>(m.cmp) | type, m.words, recorded(m.value),
+               recorded(found)},
+              ctx_of(ctx), since);
   return XIO_ERR_TIMEOUT;
 }
 
@@ -254,7 +266,9 @@ XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T va
         if (found != nullptr) *found = now;
         return holds(now, cmp, value);
       },
-      [&] { return missed<T>(ctx, kind, ivar, 1, cmp, value); });
+      [&](u64 since) {
+        return missed<T>(ctx, {kind, ivar, 1, cmp, value}, since);
+      });
 }
 
 template <class How, class T, class Wanted>
@@ -266,7 +280,9 @@ XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   // late: the first that does not pass.
   return How{}(
       ctx, [&] { return w.all(&from); },
-      [&] { return missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from)); });
+      [&](u64 since) {
+        return missed<T>(ctx, {kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from)}, since);
+      });
 }
 
 template <class How, class T, class Wanted>
@@ -276,7 +292,7 @@ XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 at = ~u64{0};
-  const auto late = [&] { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)); };
+  const auto late = [&](u64 since) { return missed<T>(ctx, {kind, w.ivars, w.count, w.cmp, w.wanted.of(0)}, since); };
   if (!w.empty())
     status = How{}(
         ctx, [&] { return w.any(&at); }, late);
@@ -291,7 +307,7 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>&
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 found = 0;
-  const auto late = [&] { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0)); };
+  const auto late = [&](u64 since) { return missed<T>(ctx, {kind, w.ivars, w.count, w.cmp, w.wanted.of(0)}, since); };
   if (!w.empty())
     status = How{}(
         ctx, [&] { return w.some(indices, &found); }, late);

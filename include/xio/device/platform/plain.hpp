@@ -15,6 +15,13 @@ constexpr bool k_wave_ops_sync = false;
 constexpr bool k_lanes_fence_as_one = true;
 constexpr bool k_splits_copies = true;
 #endif
+#if defined(XIO_ON_HIP)
+constexpr u32 k_beat_log2 = 22, k_noted_log2 = 12;  // of 10 ns
+#elif defined(XIO_ON_CUDA)
+constexpr u32 k_beat_log2 = 25, k_noted_log2 = 17;  // of 1 ns
+#else
+constexpr u32 k_beat_log2 = 25, k_noted_log2 = 24;  // turns are as long as the fibers of others want
+#endif
 #if defined(XIO_ON_HIP) || (defined(XIO_ON_HOST) && !defined(XIO_HOST_AS_CUDA))
 constexpr bool k_pauses_grow = false;
 constexpr bool k_barrier_votes = false;

@@ -226,6 +226,8 @@ XIO_DEVICE u16 half_of_float(float value);
 //   k_watches_by_fence      words that peers change are watched by relaxed loads and one fence; else each load acquires
 //   k_has_hdp               kernels may have to flush a host data path
 //   k_pauses_at_once        even the first turns of a waiting loop must give way
+//   k_beat_log2             of the ticks of wall_clock() between two notes of a wait that lasts, 30 to 45 ms;
+//                           k_noted_log2: of those at the beginning of each in which a wait for a queue is noted
 //   k_wave_ops_sync         finding the whole wave, and votes and shuffles of it, sync its lanes besides
 //   k_lanes_fence_as_one    a fence by all lanes of a wave takes as long as one lane's
 //   k_adds_floats           there is fetch_add_float(T* at, T operand), of system scope

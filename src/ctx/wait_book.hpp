@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// This PE's wait_page, which its kernels and calls of the host write.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "ctx/wait_page.hpp"
+
+namespace xio {
+
+class membership;
+
+class wait_book {
+ public:
+  // Where there is no memory for it the world does without, and one sentence of the log says so.
+  wait_book(const membership& members, const unsigned char* heap, std::uint64_t heap_bytes);
+  wait_book(const wait_book&) = delete;
+  wait_book& operator=(const wait_book&) = delete;
+
+  // Where kernels write, or null.
+  dev::wait_note* notes() const { return seen_ == nullptr ? nullptr : seen_->notes; }
+  void name_drive(std::uint32_t slot, const char* name);
+  // From now on waits for these rings are noted, the first of which leads to PE peers[0]. More than dev::k_queue_notes
+  // share places, and the newest has it.
+  void show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers);
+
+  // A call of the host runs while what this returns lives, which may be longer than the book does.
+  std::shared_ptr<void> enter(const char* call) const;
+
+ private:
+  unique_fd file_;
+  std::shared_ptr<wait_page> page_;  // as the host sees it
+  wait_page* seen_ = nullptr;        // as kernels do
+  std::uint32_t shown_ = 0;          // rings
+};
+
+}  // namespace xio

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// What a PE shows of its waits to other processes of its user: a file of memory without a name (memfd), which
+// xio-info --job finds in /proc/PID/fd. It is gone when the process is. A reader believes nothing of it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "xio/device/impl/layout.hpp"
+#include "xio/device/impl/view.hpp"
+
+namespace xio {
+
+struct wait_page {
+  std::uint64_t magic;
+  std::uint32_t layout;  // of kernels' notes, and of this
+  std::uint32_t bytes;   // of all
+  std::uint32_t pid;     // in its own PID namespace
+  std::uint32_t pe, n_pes;
+  std::uint32_t local_pes;  // of its machine
+  std::uint64_t job;        // equal on all PEs of a world
+  std::uint64_t ticks_per_ms;
+  std::uint64_t heap, heap_bytes;
+  char call[40];             // the host's call that runs now, or ""
+  std::uint64_t call_began;  // by CLOCK_MONOTONIC, ns
+  char drives[dev::k_max_storages][64];
+  alignas(4096) dev::wait_note notes[dev::k_wait_notes + dev::k_queue_notes];
+};
+static_assert(sizeof(wait_page) == 20480);
+
+constexpr std::uint64_t k_wait_page_magic = 0x58494f77616974;  // "XIOwait"
+constexpr const char* k_wait_page_name = "xio-waits";
+constexpr std::uint32_t k_wait_page_layout = dev::layout_of(XIO_CTX_LAYOUT + 0x10000 * 1);
+
+}  // namespace xio

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Jobs that run on this machine, as their PEs show them (src/ctx/wait_page.hpp): which PE waits for which, and
+// why none goes on.
+#pragma once
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace xio::info {
+
+constexpr int k_nobody = -1;  // not known
+
+struct seen_wait {
+  enum class of { word, member, drive, queue, host } what = of::word;
+  int pe = 0;
+  int for_pe = k_nobody;
+  std::string text;  // "for PE 1 to come to barrier 5 of all"
+  double seconds = 0;
+  std::uint32_t workgroup = 0;
+  bool shared = false;  // another workgroup of the PE is in the same channel
+};
+
+enum class life { running, stopped, ended, unseen };
+
+struct seen_pe {
+  life state = life::unseen;
+  pid_t pid = 0;
+  std::string call;  // of the host, that lasts
+  double call_s = 0;
+};
+
+struct seen_job {
+  std::uint32_t local_pes = 0;
+  std::vector<seen_pe> pes;
+  std::vector<seen_wait> waits;  // of kernels, then of the host
+  bool waits_in(std::size_t pe) const {
+    return std::any_of(waits.begin(), waits.end(), [&](const auto& w) { return w.pe == static_cast<int>(pe); });
+  }
+};
+
+// which: the PID of a PE or of one of its ancestors, or "all". Takes a second at most. remarks: sentences on what
+// could not be read. Throws XIO_ERR_ARG, and XIO_ERR_STATE where there is none.
+std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks);
+
+// One line: why the job stands still, as far as its waits say.
+std::string cause_of(const seen_job& job);
+
+enum class job_form { text, json, graphviz };
+std::string job_report(const std::string& which, job_form form);
+
+}  // namespace xio::info

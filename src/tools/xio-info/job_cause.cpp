@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// Why a job stands still. Waits for PEs are edges; the PE at their end, or that they go round, is the cause.
+#include <fmt/core.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "tools/xio-info/job.hpp"
+
+namespace xio::info {
+
+namespace {
+
+using of = seen_wait::of;
+
+// Waits that began long after the oldest are what a hung job still does, or follow from it.
+constexpr double k_share_of_longest = 0.25;
+
+std::string pes_text(const std::vector<int>& pes) {
+  constexpr std::size_t most = 8;
+  std::string out = pes.size() == 1 ? "PE " : "PEs ";
+  for (std::size_t i = 0; i < pes.size() && i < most; ++i)
+    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == pes.size() ? " and " : ", ", pes[i]);
+  return pes.size() > most ? out + fmt::format(" and {} others", pes.size() - most) : out;
+}
+
+class graph {
+ public:
+  explicit graph(const seen_job& job) : job_(job), edges_(job.pes.size()) {
+    double longest = 0;
+    for (const seen_wait& w : job.waits) longest = std::max(longest, w.seconds);
+    for (const seen_wait& w : job.waits) {
+      if (w.seconds < longest * k_share_of_longest) continue;
+      waits_.push_back(&w);
+      if (w.for_pe != k_nobody && w.for_pe != w.pe) edges_[at(w.pe)].push_back(&w);
+    }
+  }
+
+  std::string cause() const {
+    if (waits_.empty()) return "nobody waits: no PE is in a wait of XIO that lasts";
+    for (const auto& find :
+         {&graph::absent, &graph::device, &graph::two_callers, &graph::cycle, &graph::never_came, &graph::words})
+      if (std::string found = (this->*find)(); !found.empty()) return found;
+    return first(*waits_.front());
+  }
+
+ private:
+  static std::size_t at(int pe) { return static_cast<std::size_t>(pe); }
+  static std::string first(const seen_wait& w) {
+    return fmt::format("PE {} waits {}, for {:.1f} s", w.pe, w.text, w.seconds);
+  }
+
+  // Those that wait for `pe`, or for one that does.
+  std::vector<int> waiters(int pe) const {
+    std::vector<bool> in(edges_.size());
+    for (bool more = true; more;) {
+      more = false;
+      for (const seen_wait* w : waits_) {
+        const bool leads = w->for_pe == pe || (w->for_pe != k_nobody && in[at(w->for_pe)]);
+        if (leads && !in[at(w->pe)] && w->pe != pe) more = in[at(w->pe)] = true;
+      }
+    }
+    std::vector<int> out;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (in[i]) out.push_back(static_cast<int>(i));
+    return out;
+  }
+
+  std::string then_wait(int pe) const {
+    const auto who = waiters(pe);
+    return who.empty() ? "" : fmt::format("; {} wait{} for it", pes_text(who), who.size() == 1 ? "s" : "");
+  }
+
+  std::string absent() const {
+    for (std::size_t i = 0; i < job_.pes.size(); ++i) {
+      const seen_pe& p = job_.pes[i];
+      const int pe = static_cast<int>(i);
+      if (p.state == life::running) continue;
+      if (p.state == life::stopped)
+        return fmt::format("PE {} is stopped by a signal or a debugger (process {}){}", pe, p.pid, then_wait(pe));
+      const bool elsewhere = p.state == life::unseen && job_.local_pes != job_.pes.size();
+      if (!elsewhere) return fmt::format("PE {} has ended: it has no process any more{}", pe, then_wait(pe));
+      if (const auto who = waiters(pe); !who.empty())
+        return fmt::format("{} wait for PE {}, which is on another machine: ask there", pes_text(who), pe);
+    }
+    return "";
+  }
+
+  std::string device() const {
+    for (const of what : {of::drive, of::queue})
+      for (const seen_wait* w : waits_)
+        if (w->what == what) return first(*w) + then_wait(w->pe);
+    return "";
+  }
+
+  std::string two_callers() const {
+    for (const seen_wait* w : waits_)
+      if (w->shared)
+        return fmt::format(
+            "two callers of PE {} are in one channel of a team at once, and each takes what is the "
+            "other's: workgroup {} waits {}; give each workgroup a channel of its own",
+            w->pe, w->workgroup, w->text);
+    return "";
+  }
+
+  // Goes on from `pe`; true: it has come to the first of `way` again.
+  bool goes_round(int pe, std::vector<const seen_wait*>& way, std::vector<bool>& been) const {
+    for (const seen_wait* w : edges_[at(pe)]) {
+      way.push_back(w);
+      if (w->for_pe == way.front()->pe) return true;
+      if (!been[at(w->for_pe)]) {
+        been[at(w->for_pe)] = true;
+        if (goes_round(w->for_pe, way, been)) return true;
+      }
+      way.pop_back();
+    }
+    return false;
+  }
+
+  std::string cycle() const {
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      std::vector<const seen_wait*> way;
+      std::vector<bool> been(edges_.size());
+      if (!goes_round(static_cast<int>(i), way, been)) continue;
+      std::string out = fmt::format("a cycle: PE {}", way.front()->pe);
+      for (const seen_wait* w : way) out += fmt::format(" waits for PE {}", w->for_pe);
+      for (std::size_t k = 0; k < way.size() && k < 4; ++k)
+        out += fmt::format("{} PE {} waits {}", k == 0 ? ":" : ",", way[k]->pe, way[k]->text);
+      return out;
+    }
+    return "";
+  }
+
+  // A PE for which others wait and which is in no call itself.
+  std::string never_came() const {
+    for (const seen_wait* w : waits_) {
+      if (w->for_pe == k_nobody || job_.waits_in(at(w->for_pe))) continue;
+      const auto who = waiters(w->for_pe);
+      return fmt::format(
+          "PE {0} never came: PE {1} waits {2}, for {3:.1f} s, and PE {0} is in no call that waits (its kernel "
+          "was not launched, has ended, or computes){4}",
+          w->for_pe, w->pe, w->text, w->seconds, who.size() > 1 ? "; " + pes_text(who) + " wait for it" : "");
+    }
+    return "";
+  }
+
+  // Only the program knows which PE sends a word.
+  std::string words() const {
+    std::vector<const seen_wait*> all;
+    std::vector<int> idle, pes;
+    std::string others;
+    for (const seen_wait* w : waits_) {
+      if (w->what == of::word) all.push_back(w);
+      if (w->what == of::word && (pes.empty() || pes.back() != w->pe)) pes.push_back(w->pe);
+      if (w->what != of::word && others.empty()) others = fmt::format("; PE {} waits {}", w->pe, w->text);
+    }
+    if (all.empty()) return "";
+    if (pes.size() == job_.pes.size() && pes.size() > 1)
+      return fmt::format("a cycle of words: each of {} waits for one that another of them has to set; {}",
+                         pes_text(pes), first(*all.front()));
+    for (std::size_t i = 0; i < job_.pes.size(); ++i)
+      if (!job_.waits_in(i) && job_.pes[i].state == life::running) idle.push_back(static_cast<int>(i));
+    if (!idle.empty())
+      others += fmt::format("; {} {} in no call that waits (kernels not launched, ended, or computing)", pes_text(idle),
+                            idle.size() == 1 ? "is" : "are");
+    return fmt::format("nobody has set what PE {} waits for: {}{}", all.front()->pe, first(*all.front()), others);
+  }
+
+  const seen_job& job_;
+  std::vector<const seen_wait*> waits_;
+  std::vector<std::vector<const seen_wait*>> edges_;  // by PE
+};
+
+}  // namespace
+
+std::string cause_of(const seen_job& job) { return graph(job).cause(); }
+
+}  // namespace xio::info

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Jobs that stand still on purpose: the first line of xio-info --job names the cause. And pages of processes that are no
+# PEs of this build: one sentence says so; 128 PEs are drawn within two seconds.
+# shellcheck disable=SC2317  # functions that "while_$name" names
+set -uo pipefail
+# shellcheck source=/dev/null
+. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
+: "${srcdir:?}" "${builddir:?}"
+info=$builddir/xio-info
+if [ ! -x "$info" ]; then skip 'this build has no xio-info: it wants nlohmann-json'; fi
+if ! has HAVE_SODIUM || ! has XIO_ENABLE_MODEL; then skip 'this build has no xiorun for PEs, or no software devices'; fi
+unset "${!XIO_@}" 2>/dev/null
+# shellcheck source=tests/mpi/xiorun_rig.sh
+. "$srcdir/tests/mpi/xiorun_rig.sh"
+trap 'kill -KILL "$job" 2>/dev/null; rm -rf "$work"' EXIT
+job=
+truncate -s 1M "$work/drive"
+
+# hangs NAME N 'FIRST LINE' [SETTING...]
+hangs() {
+  local name=$1 n=$2 first=$3 line=
+  shift 3
+  env XIO_TIMEOUT_MS=60000 "$@" "$xiorun" -n "$n" --grace 0 "$builddir/tests/mpi/hang" "$name" "file:$work/drive" \
+    >"$work/out" 2>"$work/err" &
+  job=$!
+  for _ in {1..20}; do
+    "$info" --job "$job" >"$work/said" 2>&1
+    line=$(head -n 1 "$work/said")
+    if [[ $line =~ $first ]]; then break; fi
+    sleep 0.3
+  done
+  [[ $line =~ $first ]] || fail "$name: the first line is not /$first/:" "$work/said" "$work/err"
+  if declare -F "while_$name" >/dev/null; then "while_$name"; fi
+  kill -TERM "$job"
+  wait "$job" 2>/dev/null
+}
+# Of the cycle that hangs now: the other forms, xiorun itself, and another user.
+while_cycle() {
+  "$info" --job all --json | grep -q '"cause": "a cycle: PE 0' || fail 'JSON has no cause'
+  "$info" --job "$job" --graphviz | grep -q '^  pe0 -> pe1 \[label="for PE 1' || fail 'no edge for Graphviz'
+  kill -USR1 "$job"
+  for _ in {1..50}; do grep -q '^a cycle: PE 0' "$work/err" && break; sleep 0.1; done
+  grep -q '^a cycle: PE 0' "$work/err" || fail 'xiorun does not say it for SIGUSR1' "$work/err"
+}
+
+# Pages made of that of a PE of the job that hangs now: 128 PEs of a ring, and pages that are wrong.
+while_barrier() {
+  command -v python3 >/dev/null || return 0
+  local mode shown took
+  for mode in ring layout numbers noise; do
+    rm -f "$work/pages"
+    # shellcheck disable=SC2046  # words
+    python3 - $mode $("$info" --job "$job" --json | sed -n 's/.*"process": \([0-9]*\),/\1/p') >"$work/pages" 2>&1 <<'END' &
+import glob, os, random, struct, sys, time
+mode, pids = sys.argv[1], sys.argv[2:]
+paths = [f for p in pids for f in glob.glob(f'/proc/{p}/fd/*') if os.readlink(f).startswith('/memfd:xio-waits')]
+pages = [open(path, 'rb').read() for path in paths]
+real, note = next((p, p[i:i + 64]) for p in pages for i in range(4096, 8192, 64) if p[i])
+kind, mark = struct.unpack('<I', note[:4])[0], struct.unpack('<4x4x4x4xQQQQQQ', note)
+mark = mark[5] ^ mark[1] ^ mark[2]
+n = 128 if mode == 'ring' else 1
+files = [os.memfd_create('xio-waits') for _ in range(n)]
+for turn in range(1 << 40):
+    for pe, file in enumerate(files):
+        page = bytearray(real)
+        struct.pack_into('<IIQ', page, 20, pe, n, 0)
+        struct.pack_into('<IQ', page, 28, n, 4711)
+        page[4096:] = random.randbytes(16384) if mode == 'noise' else bytes(16384)
+        if mode == 'layout': page[8] ^= 1
+        if mode == 'numbers': struct.pack_into('<I', page, 20, 9)
+        now, address = 10**10 + turn, 4096
+        if mode == 'ring':
+            struct.pack_into('<IIIIQQQQQQ', page, 4096, kind, (pe + 1) % n, 0, 3, 1, now, address, 5, 4, now ^ address ^ mark)
+        os.pwrite(file, page, 0)
+    if turn == 0: print('ready', flush=True)
+    time.sleep(0.01)
+END
+    shown=$!
+    for _ in {1..100}; do grep -qs . "$work/pages" && break; sleep 0.1; done
+    took=$(date +%s%N)
+    "$info" --job "$shown" >"$work/said" 2>&1
+    took=$((($(date +%s%N) - took) / 1000000))
+    kill "$shown"
+    case $mode in
+      ring) grep -q '^a cycle: PE 0 waits for PE 1 waits for PE 2 ' "$work/said" ;;
+      layout) grep -q 'another version of XIO' "$work/said" ;;
+      numbers) grep -q 'numbers of PEs that cannot be' "$work/said" ;;
+      noise) grep -q '^nobody waits' "$work/said" ;;
+    esac || fail "pages of mode $mode" "$work/said" "$work/pages"
+    if [ $mode != ring ]; then continue; fi
+    [ "$(grep -c '^  PE [0-9]* waits for PE .* to come to barrier 5' "$work/said")" = 128 ] || fail 'not all of 128 PEs are drawn'
+    [ $took -lt 2000 ] || fail "128 PEs were drawn in $took ms"
+  done
+}
+
+hangs barrier 3 '^PE 2 never came: PE [01] waits for PE 2 to come to barrier [0-9]+ of all, .*PEs 0 and 1 wait for it'
+hangs wrong_word 2 '^nobody has set what PE 0 waits for: .*word at heap \+ 0x[0-9a-f]+ to be == 1 \(it holds 0\), by xio_signal_wait_until.* PE 1 waits for PE 0 to come to barrier'
+hangs cycle 3 '^a cycle: PE 0 waits for PE 1 waits for PE 2 waits for PE 0: .*xio_team_sync of team'
+hangs words 3 '^a cycle of words: each of PEs 0, 1 and 2 '
+hangs never_launched 2 '^nobody has set what PE 0 waits for: .*PE 1 is in no call that waits \(kernels not launched'
+hangs channel 2 '^two callers of PE 0 are in one channel of a team at once.*team [0-9]+, channel 0'
+hangs other_call 2 '^a cycle: PE 0 waits for PE 1 waits for PE 0: PE 0 waits .*xio_reduce.*PE 1 waits for PE 0 to come to barrier'
+hangs host 2 '^nobody has set what PE 0 waits for.*PE 1 waits for PE 0 to come to xio_host_barrier'
+hangs drive 2 "^PE 1 waits for NVMe queue [0-9]+ of the drive 'file:.*', which has not completed command 2, .*PE 0 waits for it" \
+  XIO_MODEL_FAULTS=nvme_lose@2
+hangs queue 2 '^PE 0 waits for .* queue [0-9]+ to PE 1, which has completed [0-9]+ entries and not' XIO_ROUTE=rdma \
+  XIO_MODEL_FAULTS=delay=1:50s
+
+expect timeout 124 '^PE 1 never came' env XIO_TIMEOUT_MS=60000 "$xiorun" -n 2 --timeout 4 --grace 0 "$builddir/tests/mpi/hang" barrier
+expect 'no process' 1 'process 4194999 has ended' "$info" --job 4194999
+expect 'no PE' 1 "process $$ is no PE" "$info" --job $$
+expect 'no number' 2 'give the number of a process, or all' "$info" --job some
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && chmod 711 "$work"; then
+  expect 'of another user' 1 "process $$ is of user 0; ask as that user" setpriv --reuid 65534 --clear-groups "$info" --job $$
+fi
+
+finish hang
