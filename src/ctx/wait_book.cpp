@@ -59,11 +59,7 @@ wait_book::wait_book(const membership& members, const unsigned char* heap, std::
   __atomic_store_n(&p.magic, k_wait_page_magic, __ATOMIC_RELEASE);
 }
 
-void wait_book::name_drive(std::uint32_t slot, const char* name) {
-  if (page_ != nullptr && slot < dev::k_max_storages) put_text(page_->drives[slot], name);
-}
-
-void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers) {
+void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, const char* drive) {
   for (std::size_t i = 0; seen_ != nullptr && i < rings.size(); ++i) {
     const std::size_t place = dev::k_wait_notes + shown_++ % dev::k_queue_notes;
     dev::wait_note& n = page_->notes[place];
@@ -71,6 +67,7 @@ void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector
     n.pe = i < peers.size() ? static_cast<std::uint32_t>(peers[i]) : dev::k_no_pe;
     n.compare = rings[i].index;
     n.address = static_cast<std::uint64_t>(rings[i].kind) << 32 | rings[i].id;
+    if (drive != nullptr) put_text(page_->drives[drive_of(n)], drive);
     gpu::put_value(&rings[i].state->note, seen_->notes + place);
   }
 }

@@ -21,11 +21,9 @@ class wait_book {
 
   // Where kernels write, or null.
   dev::wait_note* notes() const { return seen_ == nullptr ? nullptr : seen_->notes; }
-  void name_drive(std::uint32_t slot, const char* name);
-  // From now on waits for these rings are noted, the first of which leads to PE peers[0]. More than dev::k_queue_notes
-  // share places, and the newest has it.
-  void show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers);
-
+  // From now on waits for these rings are noted, the first of which leads to PE peers[0], or all to a drive. More than
+  // dev::k_queue_notes share places, and the newest has it.
+  void show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, const char* drive = nullptr);
   // A call of the host runs while what this returns lives, which may be longer than the book does.
   std::shared_ptr<void> enter(const char* call) const;
 

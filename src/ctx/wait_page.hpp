@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "xio/device/impl/layout.hpp"
+#include "xio/device/impl/request.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio {
@@ -30,5 +31,10 @@ static_assert(sizeof(wait_page) == 20480);
 constexpr std::uint64_t k_wait_page_magic = 0x58494f77616974;  // "XIOwait"
 constexpr const char* k_wait_page_name = "xio-waits";
 constexpr std::uint32_t k_wait_page_layout = dev::layout_of(XIO_CTX_LAYOUT + 0x10000 * 1);
+
+// Which of the drives a queue's note is of.
+inline std::uint32_t drive_of(const dev::wait_note& n) {
+  return (n.compare - dev::k_storage_ring_base) / dev::k_max_storage_queues;
+}
 
 }  // namespace xio

@@ -64,11 +64,8 @@ void world::publish() {
 }
 
 xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* attr) {
-  const xio_storage_t opened = storages_->open(name, attr, [&](std::uint32_t row) {
-    contexts_->forget_storage(row);
-    waits_->name_drive(row, name);
-  });
-  waits_->show(storages_->rings(opened), {});
+  const auto opened = storages_->open(name, attr, [&](std::uint32_t row) { contexts_->forget_storage(row); });
+  waits_->show(storages_->rings(opened), {}, name);
   return opened;
 }
 

@@ -57,10 +57,7 @@ std::vector<section> sections_of(const settings& s) {
 
 std::string report(const settings& s, int& exit_status) {
   if (s.env) return s.json ? xio::info::options_as_json() : xio::info::options_as_text();
-  if (!s.job.empty()) {
-    using xio::info::job_form;
-    return xio::info::job_report(s.job, s.json ? job_form::json : s.graphviz ? job_form::graphviz : job_form::text);
-  }
+  if (!s.job.empty()) return xio::info::job_report(s.job, s.json, s.graphviz);
   if (s.enable) return xio::info::enable_atomics(s.device);
   if (!s.bind.empty()) return xio::info::bind_drive(s.root, s.bind);
   if (!s.unbind.empty()) return xio::info::unbind_drive(s.root, s.unbind);

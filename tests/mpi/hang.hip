@@ -32,13 +32,6 @@ xio_team_t team_of(const rig::team& t, int a, int b) {
   return team;
 }
 
-void read_drive(const rig::team& t, uint64_t* words, const char* file) {
-  xio_storage_t drive{};
-  if (t.me == 1) MUST(xio_storage_open(t.world(), file, nullptr, &drive));
-  if (t.me == 1) RUN(load, 1, 1, t.ctx, drive, words);
-  RUN(come, 1, 1, t.ctx);
-}
-
 }  // namespace
 
 int main(int, char** argv) {
@@ -59,7 +52,10 @@ int main(int, char** argv) {
   if (name == "other_call" && t.me == 1) RUN(come, 1, 1, t.ctx);
   if (name == "host" && t.me == 0) RUN(await, 1, 1, t.ctx, words);
   if (name == "queue" && t.me == 0) RUN(send, 1, 1, t.ctx, words, 1);
-  if (name == "drive") read_drive(t, words, argv[2]);
+  xio_storage_t drive{};
+  if (name == "drive" && t.me == 1) MUST(xio_storage_open(t.world(), argv[2], nullptr, &drive));
+  if (name == "drive" && t.me == 1) RUN(load, 1, 1, t.ctx, drive, words);
+  if (name == "drive") RUN(come, 1, 1, t.ctx);
   if (name != "host" || t.me == 0) sleep(1000);  // a PE that does not wait computes
   t.barrier();
   return 0;

@@ -22,7 +22,6 @@
 #include "ctx/call_text.hpp"
 #include "ctx/team_text.hpp"
 #include "ctx/wait_page.hpp"
-#include "xio/device/impl/request.hpp"
 #include "xio/xio.h"
 
 namespace xio::info {
@@ -32,7 +31,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 using kind = dev::call_kind;
 
-constexpr std::uint32_t k_most_pes = 1 << 20;
+constexpr std::uint32_t k_most_pes = 1 << 16;
 constexpr auto k_poll_interval = std::chrono::milliseconds(25);
 constexpr auto k_least = std::chrono::milliseconds(150), k_most = std::chrono::milliseconds(1000);
 constexpr double k_call_lasts_s = 0.5;  // shorter calls of the host are not shown
@@ -127,8 +126,8 @@ std::string place_of(const wait_page& p, std::uint64_t at) {
 
 std::string printable(const char* text) {
   std::string out = text;
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
+  for (char& c : out)
+    if (c < 0x20 || c > 0x7e) c = '?';
   return out;
 }
 
@@ -137,8 +136,7 @@ void tell_queue(const wait_page& p, const dev::wait_note& n, seen_wait& w) {
   const std::uint64_t type = n.address >> 32, id = n.address & UINT32_MAX;
   if (type == static_cast<std::uint64_t>(dev::ring_kind::nvme)) {
     w.what = seen_wait::of::drive;
-    const std::uint32_t slot = (n.compare - dev::k_storage_ring_base) / dev::k_max_storage_queues;
-    const std::string name = slot < dev::k_max_storages ? printable(p.drives[slot]) : "";
+    const std::string name = drive_of(n) < dev::k_max_storages ? printable(p.drives[drive_of(n)]) : "";
     w.text = fmt::format("for NVMe queue {} of the drive '{}', which has not completed command {}", id, name, n.found);
     return;
   }
@@ -155,28 +153,19 @@ seen_wait wait_of(const wait_page& p, const dev::wait_note& n) {
   w.for_pe = n.pe < p.n_pes ? static_cast<int>(n.pe) : k_nobody;
   w.seconds = static_cast<double>(n.now - n.since) / static_cast<double>(p.ticks_per_ms) / 1000;
   w.workgroup = n.workgroup;
-  const std::string whom = w.for_pe == k_nobody ? "data of a member" : fmt::format("PE {}", w.for_pe);
+  const std::string whom = w.for_pe == k_nobody ? "a member" : fmt::format("PE {}", w.for_pe);
   switch (static_cast<kind>(n.kind)) {
     case kind::queue_wait: tell_queue(p, n, w); return w;
-    case kind::sync_all:
-      w.what = seen_wait::of::member;
-      w.text = fmt::format("for {} to come to barrier {} of all", whom, n.wanted);
-      return w;
+    case kind::sync_all: w.text = fmt::format("for {} to come to barrier {} of all", whom, n.wanted); return w;
+    case kind::imm_wait: w.text = fmt::format("for an immediate of {}", whom); return w;
     case kind::team_wait:
-      w.what = seen_wait::of::member;
       w.shared = n.found != 0;
       w.text = fmt::format("for {} to come to {} of team {}, channel {}", whom,
                            team_call_name(static_cast<std::uint32_t>(n.wanted)), n.address >> 32, n.address & 0xff);
       return w;
-    case kind::imm_wait:
-      w.what = seen_wait::of::member;
-      w.text = fmt::format("for an immediate of {}", whom);
-      return w;
-    case kind::wait_packet:
-      w.text = fmt::format("for the packet of flag {} at {}", n.wanted, place_of(p, n.address));
-      return w;
     default: break;
   }
+  w.what = seen_wait::of::word;
   const std::uint32_t sign = n.compare & ~(dev::k_compares_signed | dev::k_compares_float);
   w.text = fmt::format("for the word at {} to be {} {} (it holds {}), by {}", place_of(p, n.address),
                        sign < std::size(signs) ? signs[sign] : "?", value_text(n.wanted, n.compare),
@@ -191,17 +180,17 @@ void add_to(seen_job& job, const polled_page& l) {
   seen_pe& pe = job.pes[p.pe];
   pe.pid = l.pid;
   const char state = stat_of(l.pid).first;
-  pe.state = state == '\0' || state == 'Z' || state == 'X' ? life::ended
-             : state == 'T' || state == 't'                ? life::stopped
-                                                           : life::running;
+  pe.state = std::strchr("ZX", state) != nullptr   ? "ended"
+             : std::strchr("Tt", state) != nullptr ? "stopped"
+                                                   : "running";
   const auto now = static_cast<std::uint64_t>(clock::now().time_since_epoch().count());
   const double call_s = now > p.call_began ? static_cast<double>(now - p.call_began) / 1e9 : 0;
   if (p.call[0] != '\0' && call_s > k_call_lasts_s) pe.call = printable(p.call), pe.call_s = call_s;
   for (const auto& [key, note] : l.notes)
-    if (polled_page::lasts(note) || pe.state == life::stopped) job.waits.push_back(wait_of(p, note.second));
+    if (polled_page::lasts(note) || pe.state == "stopped") job.waits.push_back(wait_of(p, note.second));
 }
 
-// A call of the host waits for every PE that is not in it, or may do so.
+// Most calls of the host wait for every PE that is not in them.
 void gather_waits(seen_job& job) {
   for (std::size_t i = 0; i < job.pes.size(); ++i) {
     const seen_pe& pe = job.pes[i];
@@ -212,7 +201,8 @@ void gather_waits(seen_job& job) {
     w.pe = static_cast<int>(i);
     w.seconds = pe.call_s;
     w.text = fmt::format("in {} of the host", pe.call);
-    if (missing != job.pes.end()) {
+    const bool alone = pe.call.starts_with("xio_storage") || pe.call.starts_with("xio_mem");
+    if (missing != job.pes.end() && !alone) {
       w.for_pe = static_cast<int>(missing - job.pes.begin());
       w.text = fmt::format("for PE {} to come to {} of the host", w.for_pe, pe.call);
     }

@@ -15,7 +15,7 @@ namespace xio::info {
 constexpr int k_nobody = -1;  // not known
 
 struct seen_wait {
-  enum class of { word, member, drive, queue, host } what = of::word;
+  enum class of { member, word, drive, queue, host } what = of::member;
   int pe = 0;
   int for_pe = k_nobody;
   std::string text;  // "for PE 1 to come to barrier 5 of all"
@@ -24,10 +24,8 @@ struct seen_wait {
   bool shared = false;  // another workgroup of the PE is in the same channel
 };
 
-enum class life { running, stopped, ended, unseen };
-
 struct seen_pe {
-  life state = life::unseen;
+  std::string state = "unseen";  // or running, stopped, ended
   pid_t pid = 0;
   std::string call;  // of the host, that lasts
   double call_s = 0;
@@ -49,7 +47,7 @@ std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::ve
 // One line: why the job stands still, as far as its waits say.
 std::string cause_of(const seen_job& job);
 
-enum class job_form { text, json, graphviz };
-std::string job_report(const std::string& which, job_form form);
+// As JSON, as a graph for Graphviz, or else as text.
+std::string job_report(const std::string& which, bool as_json, bool as_graph);
 
 }  // namespace xio::info

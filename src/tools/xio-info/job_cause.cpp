@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Why a job stands still. Waits for PEs are edges; the PE at their end, or that they go round, is the cause.
 #include <fmt/core.h>
-#include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
+#include <set>
 
 #include "tools/xio-info/job.hpp"
 
@@ -17,12 +16,12 @@ using of = seen_wait::of;
 // Waits that began long after the oldest are what a hung job still does, or follow from it.
 constexpr double k_share_of_longest = 0.25;
 
-std::string pes_text(const std::vector<int>& pes) {
-  constexpr std::size_t most = 8;
+std::string pes_text(const std::set<int>& pes) {
   std::string out = pes.size() == 1 ? "PE " : "PEs ";
-  for (std::size_t i = 0; i < pes.size() && i < most; ++i)
-    out += fmt::format("{}{}", i == 0 ? "" : i + 1 == pes.size() ? " and " : ", ", pes[i]);
-  return pes.size() > most ? out + fmt::format(" and {} others", pes.size() - most) : out;
+  std::size_t i = 0;
+  for (const int pe : pes)
+    if (++i <= 8) out += fmt::format("{}{}", i == 1 ? "" : i == pes.size() ? " and " : ", ", pe);
+  return pes.size() > 8 ? out + fmt::format(" and {} others", pes.size() - 8) : out;
 }
 
 class graph {
@@ -52,19 +51,15 @@ class graph {
   }
 
   // Those that wait for `pe`, or for one that does.
-  std::vector<int> waiters(int pe) const {
-    std::vector<bool> in(edges_.size());
-    for (bool more = true; more;) {
-      more = false;
-      for (const seen_wait* w : waits_) {
-        const bool leads = w->for_pe == pe || (w->for_pe != k_nobody && in[at(w->for_pe)]);
-        if (leads && !in[at(w->pe)] && w->pe != pe) more = in[at(w->pe)] = true;
-      }
+  std::set<int> waiters(int pe) const {
+    std::set<int> in{pe};
+    for (std::size_t before = 0; before != in.size();) {
+      before = in.size();
+      for (const seen_wait* w : waits_)
+        if (in.count(w->for_pe) != 0) in.insert(w->pe);
     }
-    std::vector<int> out;
-    for (std::size_t i = 0; i < in.size(); ++i)
-      if (in[i]) out.push_back(static_cast<int>(i));
-    return out;
+    in.erase(pe);
+    return in;
   }
 
   std::string then_wait(int pe) const {
@@ -73,16 +68,14 @@ class graph {
   }
 
   std::string absent() const {
-    for (std::size_t i = 0; i < job_.pes.size(); ++i) {
-      const seen_pe& p = job_.pes[i];
-      const int pe = static_cast<int>(i);
-      if (p.state == life::running) continue;
-      if (p.state == life::stopped)
+    for (int pe = 0; at(pe) < job_.pes.size(); ++pe) {
+      const seen_pe& p = job_.pes[at(pe)];
+      if (p.state == "running") continue;
+      if (p.state == "stopped")
         return fmt::format("PE {} is stopped by a signal or a debugger (process {}){}", pe, p.pid, then_wait(pe));
-      const bool elsewhere = p.state == life::unseen && job_.local_pes != job_.pes.size();
-      if (!elsewhere) return fmt::format("PE {} has ended: it has no process any more{}", pe, then_wait(pe));
-      if (const auto who = waiters(pe); !who.empty())
-        return fmt::format("{} wait for PE {}, which is on another machine: ask there", pes_text(who), pe);
+      if (p.state == "ended" || job_.local_pes == job_.pes.size())
+        return fmt::format("PE {} has ended: it has no process any more{}", pe, then_wait(pe));
+      if (!waiters(pe).empty()) return fmt::format("PE {} is on another machine: ask there{}", pe, then_wait(pe));
     }
     return "";
   }
@@ -140,31 +133,31 @@ class graph {
       return fmt::format(
           "PE {0} never came: PE {1} waits {2}, for {3:.1f} s, and PE {0} is in no call that waits (its kernel "
           "was not launched, has ended, or computes){4}",
-          w->for_pe, w->pe, w->text, w->seconds, who.size() > 1 ? "; " + pes_text(who) + " wait for it" : "");
+          w->for_pe, w->pe, w->text, w->seconds, who.size() > 1 ? then_wait(w->for_pe) : "");
     }
     return "";
   }
 
   // Only the program knows which PE sends a word.
   std::string words() const {
-    std::vector<const seen_wait*> all;
-    std::vector<int> idle, pes;
+    const seen_wait* word = nullptr;
+    std::set<int> pes, idle;
     std::string others;
     for (const seen_wait* w : waits_) {
-      if (w->what == of::word) all.push_back(w);
-      if (w->what == of::word && (pes.empty() || pes.back() != w->pe)) pes.push_back(w->pe);
+      if (w->what == of::word) pes.insert(w->pe);
+      if (w->what == of::word && word == nullptr) word = w;
       if (w->what != of::word && others.empty()) others = fmt::format("; PE {} waits {}", w->pe, w->text);
     }
-    if (all.empty()) return "";
+    if (word == nullptr) return "";
     if (pes.size() == job_.pes.size() && pes.size() > 1)
       return fmt::format("a cycle of words: each of {} waits for one that another of them has to set; {}",
-                         pes_text(pes), first(*all.front()));
+                         pes_text(pes), first(*word));
     for (std::size_t i = 0; i < job_.pes.size(); ++i)
-      if (!job_.waits_in(i) && job_.pes[i].state == life::running) idle.push_back(static_cast<int>(i));
+      if (!job_.waits_in(i) && job_.pes[i].state == "running") idle.insert(static_cast<int>(i));
     if (!idle.empty())
-      others += fmt::format("; {} {} in no call that waits (kernels not launched, ended, or computing)", pes_text(idle),
-                            idle.size() == 1 ? "is" : "are");
-    return fmt::format("nobody has set what PE {} waits for: {}{}", all.front()->pe, first(*all.front()), others);
+      others += fmt::format("; {} in no call that waits (kernels not launched, ended, or computing): {}",
+                            idle.size() == 1 ? "one is" : "some are", pes_text(idle));
+    return fmt::format("nobody has set what PE {} waits for: {}{}", word->pe, first(*word), others);
   }
 
   const seen_job& job_;

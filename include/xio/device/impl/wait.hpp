@@ -238,21 +238,15 @@ XIO_DEVICE u64 recorded(T value) {
 // late() of words. Seldom, hence the second look at the word. Not where a queue of the ctx has failed with a
 // timeout, too: the queue's own record says more.
 template <class T>
-struct missing {
-  call_kind kind;
-  const T* first;
-  u64 words;
-  int cmp;
-  T value;
-};
-template <class T>
-XIO_DEVICE xio_status_t missed(const xio_ctx_t& ctx, const missing<T>& m, u64 since) {
-  constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
-  const T found = load<scope::system, direct::k_watch_load>(m.first);
-  record_wait({m.kind, k_no_pe, m.first, sizeof(T), static_cast<u32>(m.cmp) | type, m.words, recorded(m.value),
-               recorded(found)},
-              ctx_of(ctx), since);
-  return XIO_ERR_TIMEOUT;
+XIO_DEVICE auto missed(const xio_ctx_t& ctx, call_kind kind, const T* first, u64 words, int cmp, T value) {
+  return [=, &ctx](u64 since) {
+    constexpr u32 type = !std::is_integral_v<T> ? k_compares_float : std::is_signed_v<T> ? k_compares_signed : 0;
+    const T found = load<scope::system, direct::k_watch_load>(first);
+    record_wait(
+        {kind, k_no_pe, first, sizeof(T), static_cast<u32>(cmp) | type, words, recorded(value), recorded(found)},
+        ctx_of(ctx), since);
+    return XIO_ERR_TIMEOUT;
+  };
 }
 
 template <class How, class T>
@@ -266,9 +260,7 @@ XIO_DEVICE xio_status_t until(const xio_ctx_t& ctx, const T* ivar, int cmp, T va
         if (found != nullptr) *found = now;
         return holds(now, cmp, value);
       },
-      [&](u64 since) {
-        return missed<T>(ctx, {kind, ivar, 1, cmp, value}, since);
-      });
+      [&](u64 since) { return missed<T>(ctx, kind, ivar, 1, cmp, value)(since); });
 }
 
 template <class How, class T, class Wanted>
@@ -280,9 +272,7 @@ XIO_DEVICE xio_status_t until_all(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   // late: the first that does not pass.
   return How{}(
       ctx, [&] { return w.all(&from); },
-      [&](u64 since) {
-        return missed<T>(ctx, {kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from)}, since);
-      });
+      [&](u64 since) { return missed<T>(ctx, kind, w.ivars + from, w.count - from, w.cmp, w.wanted.of(from))(since); });
 }
 
 template <class How, class T, class Wanted>
@@ -292,7 +282,7 @@ XIO_DEVICE xio_status_t until_any(const xio_ctx_t& ctx, const watch<T, Wanted>& 
   if (status == XIO_OK && index == nullptr) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 at = ~u64{0};
-  const auto late = [&](u64 since) { return missed<T>(ctx, {kind, w.ivars, w.count, w.cmp, w.wanted.of(0)}, since); };
+  const auto late = [&](u64 since) { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0))(since); };
   if (!w.empty())
     status = How{}(
         ctx, [&] { return w.any(&at); }, late);
@@ -307,7 +297,7 @@ XIO_DEVICE xio_status_t until_some(const xio_ctx_t& ctx, const watch<T, Wanted>&
   if (status == XIO_OK && (count == nullptr || (indices == nullptr && w.count != 0))) status = XIO_ERR_ARG;
   if (status != XIO_OK) return refuse(ctx, status, call_of(kind, w.ivars, sizeof(T))).status;
   u64 found = 0;
-  const auto late = [&](u64 since) { return missed<T>(ctx, {kind, w.ivars, w.count, w.cmp, w.wanted.of(0)}, since); };
+  const auto late = [&](u64 since) { return missed<T>(ctx, kind, w.ivars, w.count, w.cmp, w.wanted.of(0))(since); };
   if (!w.empty())
     status = How{}(
         ctx, [&] { return w.some(indices, &found); }, late);
