@@ -37,12 +37,6 @@ constexpr auto k_least = std::chrono::milliseconds(150), k_most = std::chrono::m
 constexpr double k_call_lasts_s = 0.5;  // shorter calls of the host are not shown
 
 // Of another process only what was checked is used: all of it may be wrong.
-bool is_sound(const dev::wait_note& n, bool of_queue) {
-  const bool whole =
-      of_queue ? static_cast<kind>(n.kind) == kind::queue_wait : n.check == (dev::k_note_mark ^ n.now ^ n.address);
-  return whole && n.now > n.since;
-}
-
 struct polled_page {
   pid_t pid;
   unique_fd file;
@@ -57,9 +51,11 @@ struct polled_page {
     if (pread(file.get(), &page, sizeof page, 0) <= 0) return false;
     page.call[sizeof page.call - 1] = '\0';
     for (auto& name : page.drives) name[sizeof name - 1] = '\0';
-    for (const dev::wait_note& n : page.notes)
-      if (is_sound(n, &n - page.notes >= dev::k_wait_notes))
+    for (const dev::wait_note& n : page.notes) {
+      const bool of_queue = static_cast<kind>(n.kind) == kind::queue_wait && &n - page.notes >= dev::k_wait_notes;
+      if ((of_queue || n.check == (dev::k_note_mark ^ n.now ^ n.address)) && n.now > n.since)
         notes.try_emplace({n.kind, n.address, n.workgroup, n.since}, n.now, n).first->second.second = n;
+    }
     return true;
   }
   static bool lasts(const std::pair<std::uint64_t, dev::wait_note>& n) { return n.second.now != n.first; }
@@ -113,10 +109,7 @@ void open_pages_of(pid_t pid, std::vector<polled_page>& to) {
 }
 
 bool descends(pid_t pid, pid_t from) {
-  for (int depth = 0; pid > 1 && depth < 1000; ++depth) {
-    if (pid == from) return true;
-    pid = stat_of(pid).second;
-  }
+  for (int depth = 0; pid > 1 && pid != from && depth < 1000; ++depth) pid = stat_of(pid).second;
   return pid == from;
 }
 

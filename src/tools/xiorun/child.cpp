@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -154,12 +155,11 @@ pid_t start_agent(const std::vector<std::string>& words, const agent_streams& st
 }
 
 int print_waits() {
-  char self[4096];
-  const ssize_t n = readlink("/proc/self/exe", self, sizeof self);
-  const std::string path(self, n > 0 ? static_cast<std::size_t>(n) : 0);
+  std::error_code none;
+  const auto info = std::filesystem::read_symlink("/proc/self/exe", none).replace_filename("xio-info");
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const std::string info = path.substr(0, path.rfind('/') + 1) + "xio-info";
-  const pid_t pid = start_agent({info, "--job", std::to_string(getpid())}, {nothing, STDERR_FILENO, STDERR_FILENO});
+  const pid_t pid =
+      start_agent({info.string(), "--job", std::to_string(getpid())}, {nothing, STDERR_FILENO, STDERR_FILENO});
   const int err = errno;
   close(nothing);
   if (pid < 0) return err;

@@ -452,8 +452,8 @@ class job {
   // Which PE waits for which, by the xio-info beside this program, which takes two seconds at most.
   void show_waits() {
     if (!s_.hosts.empty()) return say("xio-info --job all on each host says which PE waits for which");
-    for (sink* s : {&out_, &other_err_}) s->write_some();
-    if (const int err = print_waits(); err != 0) say("xio-info, which says which PE waits for which: %s", std::strerror(err));
+    if (const int err = print_waits(); err != 0)
+      say("xio-info, which says which PE waits for which: %s", std::strerror(err));
   }
 
   void signal_all(int number) {
