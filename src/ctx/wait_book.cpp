@@ -6,7 +6,7 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <cstdio>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -17,12 +17,6 @@
 namespace xio {
 
 namespace {
-
-template <std::size_t N>
-void put_text(char (&to)[N], const char* text) {
-  std::strncpy(to, text, N - 1);
-  to[N - 1] = '\0';
-}
 
 // Kernels that still run keep it.
 void unmap(wait_page* page) {
@@ -67,7 +61,7 @@ void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector
     n.pe = i < peers.size() ? static_cast<std::uint32_t>(peers[i]) : dev::k_no_pe;
     n.compare = rings[i].index;
     n.address = static_cast<std::uint64_t>(rings[i].kind) << 32 | rings[i].id;
-    if (drive != nullptr) put_text(page_->drives[drive_of(n)], drive);
+    if (drive != nullptr) std::snprintf(page_->drives[drive_of(n)], sizeof page_->drives[0], "%s", drive);
     gpu::put_value(&rings[i].state->note, seen_->notes + place);
   }
 }
@@ -75,7 +69,7 @@ void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector
 std::shared_ptr<void> wait_book::enter(const char* call) const {
   if (page_ == nullptr) return nullptr;
   page_->call_began = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  put_text(page_->call, call);
+  std::snprintf(page_->call, sizeof page_->call, "%s", call);
   return {page_.get(), [page = page_](void*) { page->call[0] = '\0'; }};
 }
 

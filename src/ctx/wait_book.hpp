@@ -16,8 +16,6 @@ class wait_book {
  public:
   // Where there is no memory for it the world does without, and one sentence of the log says so.
   wait_book(const membership& members, const unsigned char* heap, std::uint64_t heap_bytes);
-  wait_book(const wait_book&) = delete;
-  wait_book& operator=(const wait_book&) = delete;
 
   // Where kernels write, or null.
   dev::wait_note* notes() const { return seen_ == nullptr ? nullptr : seen_->notes; }

@@ -40,8 +40,7 @@ struct seen_job {
   }
 };
 
-// which: the PID of a PE or of one of its ancestors, or "all". Takes a second at most. remarks: sentences on what
-// could not be read. Throws XIO_ERR_ARG, and XIO_ERR_STATE where there is none.
+// which: the PID of a PE or of its ancestor, or "all". Takes a second. remarks: on what could not be read. Throws.
 std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks);
 
 // One line: why the job stands still, as far as its waits say.

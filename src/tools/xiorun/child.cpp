@@ -157,6 +157,7 @@ pid_t start_agent(const std::vector<std::string>& words, const agent_streams& st
 int print_waits() {
   std::error_code none;
   const auto info = std::filesystem::read_symlink("/proc/self/exe", none).replace_filename("xio-info");
+  if (access(info.c_str(), X_OK) != 0) return errno;
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const pid_t pid =
       start_agent({info.string(), "--job", std::to_string(getpid())}, {nothing, STDERR_FILENO, STDERR_FILENO});
