@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.hpp"
+
 namespace xio::run {
 
 namespace {
@@ -158,12 +160,10 @@ int print_waits() {
   std::error_code none;
   const auto info = std::filesystem::read_symlink("/proc/self/exe", none).replace_filename("xio-info");
   if (access(info.c_str(), X_OK) != 0) return errno;
-  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const unique_fd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const pid_t pid =
-      start_agent({info.string(), "--job", std::to_string(getpid())}, {nothing, STDERR_FILENO, STDERR_FILENO});
-  const int err = errno;
-  close(nothing);
-  if (pid < 0) return err;
+      start_agent({info.string(), "--job", std::to_string(getpid())}, {nothing.get(), STDERR_FILENO, STDERR_FILENO});
+  if (pid < 0) return errno;
   for (int i = 0; i < 250; ++i) {
     if (waitpid(pid, nullptr, WNOHANG) != 0) return 0;
     usleep(20000);
