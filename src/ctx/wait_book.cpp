@@ -4,9 +4,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -66,11 +69,18 @@ void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector
   }
 }
 
-std::shared_ptr<void> wait_book::enter(const char* call) const {
-  if (page_ == nullptr) return nullptr;
-  page_->call_began = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-  std::snprintf(page_->call, sizeof page_->call, "%s", call);
-  return {page_.get(), [page = page_](void*) { page->call[0] = '\0'; }};
+// Readers are other processes, and other threads may store at the same moment: so by words.
+wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* call) : page_(std::move(page)) {
+  if (page_ == nullptr) return;
+  const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  std::uint64_t text[sizeof page_->call / 8] = {};
+  std::memcpy(text, call, std::min(std::strlen(call), sizeof text - 1));
+  __atomic_store_n(&page_->call_began, now, __ATOMIC_RELAXED);
+  for (std::size_t i = 0; i < std::size(text); ++i)
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call) + i, text[i], __ATOMIC_RELAXED);
+}
+wait_book::shown_call::~shown_call() {
+  if (page_ != nullptr) __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call), 0, __ATOMIC_RELAXED);
 }
 
 }  // namespace xio

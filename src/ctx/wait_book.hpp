@@ -22,8 +22,19 @@ class wait_book {
   // From now on waits for these rings are noted, the first of which leads to PE peers[0], or all to a drive. More than
   // dev::k_queue_notes share places, and the newest has it.
   void show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, const char* drive = nullptr);
-  // A call of the host runs while what this returns lives, which may be longer than the book does.
-  std::shared_ptr<void> enter(const char* call) const;
+  // A call of the host, which runs while this lives: that may be longer than the book does. Of several threads the last
+  // to begin one is shown.
+  class shown_call {
+   public:
+    shown_call(std::shared_ptr<wait_page> page, const char* call);
+    ~shown_call();
+    shown_call(const shown_call&) = delete;
+    shown_call& operator=(const shown_call&) = delete;
+
+   private:
+    const std::shared_ptr<wait_page> page_;
+  };
+  shown_call enter(const char* call) const { return {page_, call}; }
 
  private:
   unique_fd file_;

@@ -21,7 +21,7 @@ struct wait_page {
   std::uint64_t job;        // equal on all PEs of a world
   std::uint64_t ticks_per_ms;
   std::uint64_t heap, heap_bytes;
-  char call[40];             // the host's call that runs now, or ""
+  alignas(8) char call[40];  // the host's call that runs now, or ""
   std::uint64_t call_began;  // by CLOCK_MONOTONIC, ns
   char drives[dev::k_max_storages][64];
   alignas(4096) dev::wait_note notes[dev::k_wait_notes + dev::k_queue_notes];
