@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/process.hpp"
 #include "xio/device/platform/host_exec.hpp"
 
 namespace xio {
@@ -35,7 +36,8 @@ void host_exec::wake() { wake_sleepers(); }
 bool let_sleep(bool may) { return g_may_sleep.exchange(may, std::memory_order_relaxed); }
 
 void wake_sleepers() {
-  if (__atomic_load_n(&host_exec::sleepers, __ATOMIC_RELAXED) == 0) return;
+  // A child of fork has none of these threads, and perhaps their lock.
+  if (__atomic_load_n(&host_exec::sleepers, __ATOMIC_RELAXED) == 0 || process::is_forked()) return;
   const std::lock_guard hold(g_lock);
   for (sleeper* s : g_asleep)
     if (!s->called_.exchange(true, std::memory_order_relaxed)) (void)eventfd_write(s->bell_.get(), 1);

@@ -233,7 +233,7 @@ __device__ xio_status_t begin_by_many(const xio_ctx_t& c, const xio_team_t& t, c
 template <family F>
 __global__ void __launch_bounds__(256) call_by_many(xio_ctx_t c, xio_team_t t, job j) {
   const workgroup_group g = workgroup_group::here();
-  const u64 place = dev::teams::come(g, t);
+  const u64 place = dev::teams::come(g, c, t);
   if (place == dev::teams::k_no_team) {
     if (blockIdx.x == 0) report(ctx_of(c), j, XIO_OK, begin_by_many<F>(c, t, j));
     return;

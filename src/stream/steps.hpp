@@ -25,18 +25,18 @@ struct stated_move {
 
 constexpr u64 k_found = u64{1} << 32;  // beside the status, in channel_state::found
 
-// In which place this workgroup has come, from 0 on. Nothing is changed in memory that is not this team's.
+// In which place this workgroup has come, from 0 on. Memory that is not this team's is not changed, and not even looked
+// at where the ctx is of another world.
 constexpr u64 k_no_team = ~u64{0};
 template <class Group>
-XIO_DEVICE u64 come(const Group& g, const xio_team_t& t) {
-  return by_leader(
-             g,
-             [&] {
-               channel_state& s = state_of(t);
-               const bool ours = load<scope::agent, order::relaxed>(&s.team) == mark_of(t.token, t.id);
-               return posted{ours ? u64{fetch_add<scope::agent, order::relaxed>(&s.come, 1u)} : k_no_team, XIO_OK};
-             })
-      .request;
+XIO_DEVICE u64 come(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
+  const posted place = by_leader(g, [&] {
+    channel_state& s = state_of(t);
+    const bool ours = t.n_pes != 0 && are_of_one_world(ctx, t) &&
+                      load<scope::agent, order::relaxed>(&s.team) == mark_of(t.token, t.id);
+    return posted{ours ? u64{fetch_add<scope::agent, order::relaxed>(&s.come, 1u)} : k_no_team, XIO_OK};
+  });
+  return place.request;
 }
 
 // By the first: what it found. Returns what counts, for one that waited may have given up.
