@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<bool> g_may_sleep{false};
 std::mutex g_lock;
-std::vector<sleeper*> g_asleep;
+std::vector<sleeper*>& g_asleep = *new std::vector<sleeper*>;  // never freed: threads may outlive exit handlers
 
 bool barrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
 bool can_make_barriers() {

@@ -27,10 +27,11 @@ class sleeper {
   // Sleeps until wake_sleepers(), a descriptor, or for `most`. may_sleep(descriptors) is the last look: false if there
   // is work. Returns false if it did not sleep, since there was work or this system has no such barrier.
   bool sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep);
+  // Whether this process has threads that sleep at all.
+  bool can_sleep();
 
  private:
   friend void wake_sleepers();
-  bool can_sleep();
 
   unique_fd bell_;
   std::atomic<bool> called_{false};

@@ -31,7 +31,7 @@ void block_signals() {
 unsigned eager_turns() { return std::thread::hardware_concurrency() >= 8 ? 2000 : 0; }
 
 // Turns without work after those that are eager.
-constexpr unsigned k_yields = 4000, k_short_sleeps = 20000;
+constexpr unsigned k_yields = 4000, k_yields_awake = 200, k_short_sleeps = 20000;
 // A device looks by itself so often, for work that nobody wakes it for: memory that was taken away from a drive.
 constexpr std::chrono::milliseconds k_rest{200};
 
@@ -43,6 +43,15 @@ bool poll_one(device& d, bool* alive) {
     *alive = false;
     log::error("a software device stops, for {}; what waits for it ends with XIO_ERR_TIMEOUT", e.what());
     return true;
+  }
+}
+
+// A device that throws is taken out by its next turn.
+bool rests(device& d, sleeper::descriptors& found) {
+  try {
+    return d.at_rest(found);
+  } catch (const std::exception&) {
+    return false;
   }
 }
 
@@ -95,11 +104,11 @@ bool machine::take_turns(runner& r) {
 bool machine::rest(runner& r) {
   const auto may_sleep = [&](sleeper::descriptors& found) {
     const std::lock_guard hold(r.turns.lock());
-    if (stop_.load(std::memory_order_relaxed) || take_turns(r)) return false;
-    return std::all_of(r.devices.begin(), r.devices.end(), [&](device* d) { return d->at_rest(found); });
+    if (stop_.load(std::memory_order_relaxed) || r.turns.visited() || take_turns(r)) return false;
+    return std::all_of(r.devices.begin(), r.devices.end(), [&](device* d) { return rests(*d, found); });
   };
   sleeper::descriptors none;
-  return may_sleep(none) && r.sleep.sleep(k_rest, may_sleep);
+  return r.sleep.can_sleep() && may_sleep(none) && r.sleep.sleep(k_rest, may_sleep);
 }
 
 void machine::run(runner& r) {
@@ -123,7 +132,9 @@ void machine::run(runner& r) {
     if (++idle < eager) continue;
     if (idle < eager + k_yields)
       sched_yield();
-    else if (!rest(r))
+    else if (rest(r))
+      idle = eager + k_yields - k_yields_awake;  // another device's doorbell may have woken it, and the next will
+    else
       std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + k_short_sleeps ? 20 : 200));
   }
 }

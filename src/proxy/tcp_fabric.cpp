@@ -231,7 +231,8 @@ bool tcp_fabric::serve(tcp::link& way) {
 
 bool tcp_fabric::at_rest(sleeper::descriptors& found) {
   const auto acts = [](const tcp::link& way) { return way.waiting() || way.has_output(); };
-  if (!visitors_.empty() || (mirror_ != nullptr && acts(*mirror_))) return false;
+  // Without a descriptor for it a call stays, and the listener with it would wake at once, again and again.
+  if (said_full_ || !visitors_.empty() || (mirror_ != nullptr && acts(*mirror_))) return false;
   if (std::any_of(links_.begin(), links_.end(), [&](const auto& l) { return acts(*l.second); })) return false;
   found.push_back({room_.ready.get(), POLLIN, 0});
   return true;

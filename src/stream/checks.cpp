@@ -184,7 +184,8 @@ std::uint32_t order::sharers(call what, std::uint64_t bytes) const {
   const bool reduces = what == call::reduce || what == call::reduce_scatter;
   if (what == call::alltoallv || what == call::collect || (launch_.ctx.flags & dev::ctx_all_mapped) == 0) return 1;
   if (bytes <= (reduces ? dev::team_part_bytes(t.n_pes, t.area_bytes) : t.packet_bytes)) return 1;
-  if (attr_.workgroups != 0) return attr_.workgroups;
+  // They wait for the members at the same time, so no more than may be resident.
+  if (attr_.workgroups != 0) return std::min(attr_.workgroups, std::max(8u, 4 * most_workgroups()));
   if (bytes <= k_bytes_of_one) return 1;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes / k_bytes_of_a_sharer, most_workgroups()));
 }

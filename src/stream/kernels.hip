@@ -221,6 +221,14 @@ __global__ void __launch_bounds__(256) calls(xio_ctx_t c, xio_team_t t, job j) {
   report(view, j, before, status);
 }
 
+// 31 bits of what the call is.
+__device__ u32 mixed(const job& j) {
+  constexpr u64 odd = 0x9e3779b97f4a7c15;
+  u64 word = static_cast<u64>(j.what) << 32 | (static_cast<u32>(j.pe) ^ j.how);
+  for (const u64 one : {reinterpret_cast<u64>(j.dst), reinterpret_cast<u64>(j.src), u64{j.bytes}})
+    word = (word ^ one) * odd;
+  return static_cast<u32>(word >> 33);
+}
 template <family F>
 __device__ xio_status_t begin_by_many(const xio_ctx_t& c, const xio_team_t& t, const job& j) {
   const workgroup_group g = workgroup_group::here();
@@ -238,8 +246,9 @@ __global__ void __launch_bounds__(256) call_by_many(xio_ctx_t c, xio_team_t t, j
     if (blockIdx.x == 0) report(ctx_of(c), j, XIO_OK, begin_by_many<F>(c, t, j));
     return;
   }
+  const u32 call = mixed(j);
   xio_status_t status =
-      place != 0 ? dev::teams::wait_found(g, c, t) : dev::teams::say_found(g, t, begin_by_many<F>(c, t, j));
+      place != 0 ? dev::teams::wait_found(g, c, t, call) : dev::teams::say_found(g, t, call, begin_by_many<F>(c, t, j));
   if (status == XIO_OK) {
     if constexpr (F == moves_by_many) share_of_move(c, t, j);
     if constexpr (F == reduces_by_many) share_of_reduce(c, t, j);

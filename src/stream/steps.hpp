@@ -23,7 +23,11 @@ struct stated_move {
   blocks b;
 };
 
-constexpr u64 k_found = u64{1} << 32;  // beside the status, in channel_state::found
+// channel_state::found: the status, a bit, and 31 bits of which call it is of.
+constexpr u64 k_found = u64{1} << 32;
+XIO_DEVICE u64 found_word(xio_status_t status, u32 call) {
+  return u64{call} << 33 | k_found | static_cast<u32>(static_cast<int>(status));
+}
 
 // In which place this workgroup has come, from 0 on. Memory that is not this team's is not changed, and not even looked
 // at where the ctx is of another world.
@@ -39,39 +43,43 @@ XIO_DEVICE u64 come(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
   return place.request;
 }
 
+// Breaks the channel for this call and all later ones.
+template <class Group>
+XIO_DEVICE xio_status_t give_up(const Group& g, const xio_team_t& t, xio_status_t why) {
+  return end(g, t, exchange{load<scope::agent, order::relaxed>(&state_of(t).epoch), 0, 0}, why);
+}
+
 // By the first: what it found. Returns what counts, for one that waited may have given up.
 template <class Group>
-XIO_DEVICE xio_status_t say_found(const Group& g, const xio_team_t& t, xio_status_t mine) {
+XIO_DEVICE xio_status_t say_found(const Group& g, const xio_team_t& t, u32 call, xio_status_t mine) {
   const posted said = by_leader(g, [&] {
     u64 none = 0;
-    const u64 word = k_found | static_cast<u32>(static_cast<int>(mine));
-    return posted{
-        0, compare_exchange<scope::agent, order::release>(&state_of(t).found, none, word) ? mine : XIO_ERR_TIMEOUT};
+    const bool counts =
+        compare_exchange<scope::agent, order::release>(&state_of(t).found, none, found_word(mine, call));
+    return posted{0, counts ? mine : XIO_ERR_TIMEOUT};
   });
-  if (said.status != mine) {
-    exchange x{load<scope::agent, order::relaxed>(&state_of(t).epoch), 0, 0};
-    return end(g, t, x, said.status);
-  }
-  return mine;
+  return said.status == mine ? mine : give_up(g, t, said.status);
 }
-// By the others. The exchange ends within its own deadline; twice that is the end of all patience.
+// By the others. The exchange ends within its own deadline; twice that is the end of all patience. A kernel of another
+// call in this channel at the same moment finds that, and no data of its own is taken for agreed.
 template <class Group>
-XIO_DEVICE xio_status_t wait_found(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t) {
-  return by_leader(g,
-                   [&] {
-                     u64* const word = &state_of(t).found;
-                     const deadline end = deadline::after(2 * ticks_of(*ctx_of(ctx).world, own_timeout_of(ctx)));
-                     u64 found = load<scope::agent, order::acquire>(word);
-                     while (found == 0) {
-                       if (!end.wait_more() && compare_exchange<scope::agent, order::acq_rel>(
-                                                   word, found, k_found | static_cast<u32>(XIO_ERR_TIMEOUT)))
-                         return posted{0, XIO_ERR_TIMEOUT};
-                       found = load<scope::agent, order::acquire>(word);
-                     }
-                     fence<scope::system, order::acquire>();
-                     return posted{0, static_cast<xio_status_t>(static_cast<int>(static_cast<u32>(found)))};
-                   })
-      .status;
+XIO_DEVICE xio_status_t wait_found(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 call) {
+  const posted said = by_leader(g, [&] {
+    u64* const word = &state_of(t).found;
+    const deadline end = deadline::after(2 * ticks_of(*ctx_of(ctx).world, own_timeout_of(ctx)));
+    u64 found = load<scope::agent, order::acquire>(word);
+    while (found == 0) {
+      const u64 late = found_word(XIO_ERR_TIMEOUT, call);
+      if (!end.wait_more() && compare_exchange<scope::agent, order::acq_rel>(word, found, late))
+        found = late;
+      else
+        found = load<scope::agent, order::acquire>(word);
+    }
+    fence<scope::system, order::acquire>();
+    const auto status = static_cast<xio_status_t>(static_cast<int>(static_cast<u32>(found)));
+    return posted{found >> 33 != call, status};
+  });
+  return said.request != 0 ? give_up(g, t, XIO_ERR_STATE) : said.status;
 }
 
 // Behind a workgroup's share. Its stores are released for the exchange that the last one makes, and that one sees all.

@@ -179,17 +179,19 @@ void file::open_or_make(int how) {
 
 bool file::whole() {
   if (block_device_ || cut_) return !cut_;
+  // Before the look: extend() makes the file longer before bytes() says so.
+  const std::uint64_t least = bytes();
   struct stat now {};
   if (fstat(fd_.get(), &now) != 0) return true;
   if (now.st_nlink == 0 && !removed_) {
     removed_ = true;
     log::warn("{} was removed while it is in use as a drive; its data are gone when it is closed", path_);
   }
-  if (static_cast<std::uint64_t>(now.st_size) >= bytes_) return true;
+  if (static_cast<std::uint64_t>(now.st_size) >= least) return true;
   cut_ = true;
   log::warn(
       "{} was made shorter, from {} to {} bytes, while it is in use as a drive; nothing is written to it any more",
-      path_, bytes(), now.st_size);
+      path_, least, now.st_size);
   return false;
 }
 

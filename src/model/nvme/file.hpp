@@ -68,7 +68,7 @@ class file {
   std::uint32_t block_bytes_ = 512;
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<bool> cut_{false};
-  bool removed_ = false;  // said, or it never had a name (O_TMPFILE)
+  std::atomic<bool> removed_{false};  // said, or it never had a name (O_TMPFILE)
 };
 
 }  // namespace xio::model::nvme

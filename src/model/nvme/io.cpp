@@ -335,6 +335,7 @@ void controller::note_removals() {
 
 bool controller::take_away(const void* base) {
   dma_.remove(base);
+  wake_sleepers();
   const std::uint64_t wanted = dma_.removals();
   const auto until = clock::now() + k_job_patience;
   while (let_go_.load(std::memory_order_acquire) < wanted) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/nvme/mmio_bridge.hpp"
 
+#include "base/sleeper.hpp"
+
 namespace xio::model::nvme {
 
 namespace w = wire::mmio_bridge;
@@ -38,6 +40,7 @@ void mmio_bridge::execute(w::command& c) {
                        __ATOMIC_RELEASE);
     else
       __atomic_store_n(reinterpret_cast<std::uint64_t*>(registers_ + c.offset), c.value, __ATOMIC_RELEASE);
+    wake_sleepers();
     writes_.fetch_add(1, std::memory_order_relaxed);
   } else if (sound) {
     c.value = c.size == 4 ? __atomic_load_n(reinterpret_cast<std::uint32_t*>(registers_ + c.offset), __ATOMIC_ACQUIRE)

@@ -34,7 +34,8 @@ using kind = dev::call_kind;
 constexpr std::uint32_t k_most_pes = 1 << 16;
 constexpr auto k_poll_interval = std::chrono::milliseconds(25);
 constexpr auto k_least = std::chrono::milliseconds(150), k_most = std::chrono::milliseconds(1000);
-constexpr double k_call_lasts_s = 0.5;  // shorter calls of the host are not shown
+constexpr std::uint64_t k_noted_ms = 100;  // a wait that lasts is noted more often
+constexpr double k_call_lasts_s = 0.5;     // shorter calls of the host are not shown
 
 // Of another process only what was checked is used: all of it may be wrong.
 struct polled_page {
@@ -179,8 +180,13 @@ void add_to(seen_job& job, const polled_page& l) {
   const auto now = static_cast<std::uint64_t>(clock::now().time_since_epoch().count());
   const double call_s = now > p.call_began ? static_cast<double>(now - p.call_began) / 1e9 : 0;
   if (p.call[0] != '\0' && call_s > k_call_lasts_s) pe.call = printable(p.call), pe.call_s = call_s;
+  // A PE that is stopped notes nothing: what it noted last counts, and not all that it ever did.
+  std::uint64_t newest = 0;
+  for (const auto& [key, note] : l.notes) newest = std::max(newest, note.second.now);
+  const auto is_new = [&](const auto& note) { return newest - note.second.now < k_noted_ms * p.ticks_per_ms; };
   for (const auto& [key, note] : l.notes)
-    if (polled_page::lasts(note) || pe.state == "stopped") job.waits.push_back(wait_of(p, note.second));
+    if (polled_page::lasts(note) || (pe.state == "stopped" && is_new(note)))
+      job.waits.push_back(wait_of(p, note.second));
 }
 
 // Most calls of the host wait for every PE that is not in them.

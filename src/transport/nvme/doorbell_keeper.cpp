@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/doorbell_keeper.hpp"
 
+#include "base/sleeper.hpp"
 #include "xio/wire/nvme.hpp"
 
 namespace xio::nvme {
@@ -9,6 +10,7 @@ namespace w = wire::nvme;
 
 bool plain_writer::write(std::uint32_t offset, std::uint32_t value) {
   __atomic_store_n(reinterpret_cast<std::uint32_t*>(registers_ + offset), value, __ATOMIC_RELEASE);
+  wake_sleepers();
   return true;
 }
 

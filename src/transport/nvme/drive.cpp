@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/run_clock.hpp"
+#include "base/sleeper.hpp"
 #include "transport/nvme/status_text.hpp"
 
 namespace xio::nvme {
@@ -87,9 +88,11 @@ std::uint64_t drive::read64(std::uint32_t offset) const {
 }
 void drive::write32(std::uint32_t offset, std::uint32_t value) const {
   __atomic_store_n(reinterpret_cast<std::uint32_t*>(registers_ + offset), value, __ATOMIC_RELEASE);
+  wake_sleepers();
 }
 void drive::write64(std::uint32_t offset, std::uint64_t value) const {
   __atomic_store_n(reinterpret_cast<std::uint64_t*>(registers_ + offset), value, __ATOMIC_RELEASE);
+  wake_sleepers();
 }
 
 std::uint32_t* drive::sq_doorbell(std::uint32_t qid) const {
@@ -191,6 +194,7 @@ void drive::ring_admin(std::uint32_t* doorbell, std::uint32_t value) const {
   if (shadow_ != nullptr)
     __atomic_store_n(shadow_->as<std::uint32_t>() + (doorbell - sq_doorbell(0)), value, __ATOMIC_SEQ_CST);
   __atomic_store_n(doorbell, value, __ATOMIC_RELEASE);
+  wake_sleepers();
 }
 
 // One at a time: set-up is not a hot path.

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
+#include "base/sleeper.hpp"
 #include "xio/device/impl/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
@@ -67,6 +68,7 @@ void host_copier::post(std::uint64_t dst, std::uint64_t src, std::uint32_t bytes
   __atomic_store_n(ring_.sdma.write_pointer, written, __ATOMIC_RELEASE);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   __atomic_store_n(ring_.sdma.doorbell, written, __ATOMIC_RELEASE);
+  wake_sleepers();
 }
 
 std::uint64_t host_copier::completed(std::uint64_t wanted) {
