@@ -49,8 +49,8 @@ bool sleeper::can_sleep() {
   return static_cast<bool>(bell_);
 }
 
-bool sleeper::sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep) {
-  if (!can_sleep()) return false;
+sleeper::slept sleeper::sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep) {
+  if (!can_sleep()) return slept::no;
   {
     const std::lock_guard hold(g_lock);
     called_.store(false, std::memory_order_relaxed);
@@ -58,8 +58,10 @@ bool sleeper::sleep(std::chrono::milliseconds most, const std::function<bool(des
     __atomic_fetch_add(&host_exec::sleepers, 1u, __ATOMIC_SEQ_CST);
   }
   all_.assign(1, pollfd{bell_.get(), POLLIN, 0});
-  const bool sleeps = barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && may_sleep(all_);
-  if (sleeps) (void)::poll(all_.data(), all_.size(), static_cast<int>(most.count()));
+  auto how = slept::no;
+  if (barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) && may_sleep(all_))
+    how = ::poll(all_.data(), all_.size(), static_cast<int>(most.count())) != 0 ? slept::until_called
+                                                                                : slept::for_its_time;
   {
     const std::lock_guard hold(g_lock);
     std::erase(g_asleep, this);
@@ -67,7 +69,7 @@ bool sleeper::sleep(std::chrono::milliseconds most, const std::function<bool(des
   }
   std::uint64_t rings;
   if (called_.load(std::memory_order_relaxed)) (void)eventfd_read(bell_.get(), &rings);
-  return sleeps;
+  return how;
 }
 
 }  // namespace xio

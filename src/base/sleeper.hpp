@@ -24,9 +24,10 @@ class sleeper {
  public:
   using descriptors = std::vector<pollfd>;  // of which one that is ready is work, too
 
+  enum class slept { no, until_called, for_its_time };
   // Sleeps until wake_sleepers(), a descriptor, or for `most`. may_sleep(descriptors) is the last look: false if there
-  // is work. Returns false if it did not sleep, since there was work or this system has no such barrier.
-  bool sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep);
+  // is work. It does not sleep where there was work or this system has no such barrier.
+  slept sleep(std::chrono::milliseconds most, const std::function<bool(descriptors&)>& may_sleep);
   // Whether this process has threads that sleep at all.
   bool can_sleep();
 

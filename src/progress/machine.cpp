@@ -100,15 +100,16 @@ bool machine::take_turns(runner& r) {
   return worked;
 }
 
-// Sleeps if no device has anything to do but what wakes it. False: one has.
-bool machine::rest(runner& r) {
+// Sleeps if no device has anything to do but what wakes it.
+sleeper::slept machine::rest(runner& r) {
   const auto may_sleep = [&](sleeper::descriptors& found) {
     const std::lock_guard hold(r.turns.lock());
     if (stop_.load(std::memory_order_relaxed) || r.turns.visited() || take_turns(r)) return false;
     return std::all_of(r.devices.begin(), r.devices.end(), [&](device* d) { return rests(*d, found); });
   };
   sleeper::descriptors none;
-  return r.sleep.can_sleep() && may_sleep(none) && r.sleep.sleep(k_rest, may_sleep);
+  if (!r.sleep.can_sleep() || !may_sleep(none)) return sleeper::slept::no;
+  return r.sleep.sleep(k_rest, may_sleep);
 }
 
 void machine::run(runner& r) {
@@ -130,12 +131,19 @@ void machine::run(runner& r) {
     // Busy machines serve at once; idle ones give the cores away, and after some milliseconds sleep: until they are
     // woken, or where nothing wakes them a little at a time.
     if (++idle < eager) continue;
-    if (idle < eager + k_yields)
+    if (idle < eager + k_yields) {
       sched_yield();
-    else if (rest(r))
-      idle = eager + k_yields - k_yields_awake;  // another device's doorbell may have woken it, and the next will
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + k_short_sleeps ? 20 : 200));
+      continue;
+    }
+    switch (rest(r)) {
+      case sleeper::slept::no:
+        std::this_thread::sleep_for(std::chrono::microseconds(idle < eager + k_short_sleeps ? 20 : 200));
+        break;
+      case sleeper::slept::until_called:
+        idle = eager + k_yields - k_yields_awake;  // perhaps for another device's doorbell, and the next one comes soon
+        break;
+      case sleeper::slept::for_its_time: break;
+    }
   }
 }
 

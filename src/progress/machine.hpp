@@ -53,7 +53,7 @@ class machine {
   };
   void run(runner& r);
   bool take_turns(runner& r);
-  bool rest(runner& r);
+  sleeper::slept rest(runner& r);
   void wait_for_devices(runner& r);
 
   std::atomic<bool> stop_{false};
