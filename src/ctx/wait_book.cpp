@@ -9,38 +9,73 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "ctx/membership.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory_file.hpp"
 
 namespace xio {
 
+// Pages are never unmapped, for that waits for all kernels, by a call which HIP may still be in when the process ends.
+// The next world takes the page of one that has ended.
+struct wait_book::memory {
+  unique_fd file;
+  wait_page* page;
+  wait_page* seen;
+};
 namespace {
+struct kept {
+  std::mutex lock;
+  std::vector<wait_book::memory> free;
+};
+kept& all_kept() {
+  static auto* one = new kept;
+  return *one;
+}
+}  // namespace
 
-// Kernels that still run keep it.
-void unmap(wait_page* page) {
-  if (gpu::hide_pages(page)) munmap(page, sizeof *page);
+wait_book::memory wait_book::take() {
+  {
+    const std::lock_guard hold(all_kept().lock);
+    auto& free = all_kept().free;
+    if (!free.empty() && !process::is_forked()) {
+      memory m = std::move(free.back());
+      free.pop_back();
+      return m;
+    }
+  }
+  memory m{gpu::make_memory_file(k_wait_page_name, sizeof(wait_page), "memory that shows waits",
+                                 "xio-info --job will not see this PE"),
+           nullptr, nullptr};
+  void* at = mmap(nullptr, sizeof(wait_page), PROT_READ | PROT_WRITE, MAP_SHARED, m.file.get(), 0);
+  if (at == MAP_FAILED) fail(XIO_ERR_NO_MEMORY, "mapping it: {}", errno_text(errno));
+  m.page = static_cast<wait_page*>(at);
+  m.seen = static_cast<wait_page*>(gpu::show_pages(at, sizeof(wait_page)));
+  return m;
 }
 
-}  // namespace
+// A page without its magic number is nobody's.
+void wait_book::give_back(memory m) {
+  __atomic_store_n(&m.page->magic, 0, __ATOMIC_RELEASE);
+  std::memset(m.page, 0, sizeof *m.page);
+  const std::lock_guard hold(all_kept().lock);
+  all_kept().free.push_back(std::move(m));
+}
 
 wait_book::wait_book(const membership& members, const unsigned char* heap, std::uint64_t heap_bytes) {
   try {
-    file_ = gpu::make_memory_file(k_wait_page_name, sizeof(wait_page), "memory that shows waits",
-                                  "xio-info --job will not see this PE");
-    void* at = mmap(nullptr, sizeof(wait_page), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-    if (at == MAP_FAILED) fail(XIO_ERR_NO_MEMORY, "mapping it: {}", errno_text(errno));
-    page_ = {static_cast<wait_page*>(at), unmap};
+    const auto m = std::make_shared<memory>(take());
+    seen_ = m->seen;
+    page_ = {m->page, [m](wait_page*) { give_back(std::move(*m)); }};
   } catch (const std::exception& e) {
-    file_.reset();
     log::info("xio-info --job will not see what this PE waits for: {}", e.what());
     return;
   }
-  seen_ = static_cast<wait_page*>(gpu::show_pages(page_.get(), sizeof(wait_page)));
   if (seen_ == nullptr) log::info("xio-info --job will not see waits of kernels: the GPU cannot write to host memory");
   wait_page& p = *page_;
   p.layout = k_wait_page_layout;

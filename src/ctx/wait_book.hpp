@@ -36,8 +36,12 @@ class wait_book {
   };
   shown_call enter(const char* call) const { return {page_, call}; }
 
+  struct memory;
+
  private:
-  unique_fd file_;
+  static memory take();
+  static void give_back(memory m);
+
   std::shared_ptr<wait_page> page_;  // as the host sees it
   wait_page* seen_ = nullptr;        // as kernels do
   std::uint32_t shown_ = 0;          // rings

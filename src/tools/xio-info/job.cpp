@@ -49,7 +49,7 @@ struct polled_page {
 
   bool read() {
     page = {};
-    if (pread(file.get(), &page, sizeof page, 0) <= 0) return false;
+    if (pread(file.get(), &page, sizeof page, 0) <= 0 || page.magic == 0) return false;
     page.call[sizeof page.call - 1] = '\0';
     for (auto& name : page.drives) name[sizeof name - 1] = '\0';
     for (const dev::wait_note& n : page.notes) {
