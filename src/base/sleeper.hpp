@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Threads that sleep until another thread gives them work. The giver stores it first and calls wake_sleepers(), which
-// costs one load while nobody sleeps. Nothing is lost: a thread that wants to sleep first says so, then makes all
-// threads of the process pass a barrier, and only then looks for work a last time. A giver who has not yet seen that
-// it sleeps has stored the work before that barrier.
+// Threads that sleep until another thread gives them work. That thread stores the work first and calls
+// wake_sleepers(), which costs one load while no thread sleeps. Nothing is lost: a thread that wants to sleep first
+// says so, then makes all threads of the process pass a barrier, and only then looks for work a last time. If another
+// thread has not yet seen that it sleeps, the work was stored before that barrier, and the last look finds it.
 #pragma once
 #include <poll.h>
 

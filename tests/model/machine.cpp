@@ -128,7 +128,7 @@ struct mailbox : counter {
   }
   bool at_rest(xio::sleeper::descriptors& found) override {
     if (fd_ >= 0) found.push_back({fd_, POLLIN, 0});
-    // A giver who comes now must wake the thread that is about to sleep.
+    // Work that is given now must wake the thread that is about to sleep.
     for (const auto end = std::chrono::steady_clock::now() + linger.load(); std::chrono::steady_clock::now() < end;) {
     }
     return rests;

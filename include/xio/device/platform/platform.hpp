@@ -83,7 +83,7 @@ XIO_DEVICE void fence_before_stores();
 // On AMD the promise is for the lanes of a wave: waves that may ring at the same time want registers of their own.
 template <class T>
 XIO_DEVICE void ring_doorbell(T* at, T value);
-// Behind an entry that no doorbell tells of. On the host platform it wakes a device of software that sleeps, as
+// Behind an entry that no doorbell announces. On the host platform it wakes a device of software that sleeps, as
 // ring_doorbell does; on GPUs it is nothing, since no store of theirs wakes a thread, and such devices do not sleep.
 XIO_DEVICE void wake_devices();
 
