@@ -132,6 +132,37 @@ TEST(many_pes, holes_between_mapped_ones_are_not_taken_for_them) {
   EXPECT_FALSE(mapped_arena(xio_ctx_t{}, 0).there);
 }
 
+// Queues to many PEs, all of which have failed: which ones are looked at shows in the call's status.
+TEST(many_pes, quiet_and_waits_look_at_the_queues_that_were_used_and_at_no_others) {
+  constexpr u32 most = 32 * k_used_words;  // queues that have a bit of their own
+  struct row {
+    u32 queues, used, also_looked_at;  // by calls after an op on queue `used` alone; itself: no other
+  };
+  for (const row& t :
+       {row{1, 0, 0}, row{2, 1, 1}, row{33, 31, 31}, row{33, 32, 32}, row{128, 64, 64}, row{most, most - 1, most - 1},
+        row{most + 1, 0, most}, row{most + 1, most, 0}, row{5000, 4999, 4999 - most}, row{5000, 8, 8 + 4 * most}}) {
+    std::vector<ring_state> states(t.queues);
+    std::vector<ring_view> rings(t.queues);
+    many_pes world(2, 0);
+    for (u32 i = 0; i < t.queues; ++i) {
+      states[i].failed = static_cast<u32>(XIO_ERR_TRANSPORT);
+      rings[i].state = &states[i];
+    }
+    world.c.rings = rings.data();
+    world.c.ring_count = t.queues;
+    const xio_ctx_t ctx = world.ctx();
+    const auto both_are = [&](xio_status_t status) { return xio_quiet(ctx) == status && drain_own(world.c) == status; };
+    EXPECT_TRUE(both_are(XIO_OK)) << t.queues << ": nothing was posted";
+    mark_used(world.c, rings[t.used]);
+    EXPECT_TRUE(both_are(XIO_ERR_TRANSPORT)) << t.queues;
+    states[t.used].failed = 0;
+    EXPECT_TRUE(both_are(t.also_looked_at == t.used ? XIO_OK : XIO_ERR_TRANSPORT)) << t.queues;
+    states[t.also_looked_at].failed = 0;
+    for (u32 i = t.used % most; i < t.queues; i += most) states[i].failed = 0;
+    EXPECT_TRUE(both_are(XIO_OK)) << t.queues << ": a queue that no op went to";
+  }
+}
+
 TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_not) {
   auto* dst = reinterpret_cast<u64*>(mine());
   const u64 source[4] = {1, 2, 3, 4};

@@ -12,10 +12,29 @@ namespace xio::dev {
 
 XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view*>(ctx.view); }
 
-// Tells quiet that there are rings to look at. Nobody takes it back.
-XIO_DEVICE void mark_rings_used(const ctx_view& c) {
-  u32* used = const_cast<u32*>(&c.rings_used);
-  if (load<scope::agent, order::relaxed>(used) == 0) store<scope::agent, order::relaxed>(used, 1u);
+// Tells quiet that this ring has to be visited. Nobody takes it back: the quiet of one workgroup would hide ops from
+// that of another.
+XIO_DEVICE void mark_used(const ctx_view& c, const ring_view& r) {
+  const auto ahead = static_cast<u32>(reinterpret_cast<u64>(&r) - reinterpret_cast<u64>(view_field(c.rings)));
+  const u32 place = ahead / u32{sizeof(ring_view)}, word = place / 32 % k_used_words;
+  u32* used = const_cast<u32*>(&c.rings_used[word]);
+  if (bit_of(load<scope::agent, order::relaxed>(used), place % 32)) return;
+  fetch_or<scope::agent, order::relaxed>(used, 1u << place % 32);
+  fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.used_words), 1u << word);
+}
+
+// Calls visit(ring) for each ring that was posted to, and for those that share its bit.
+template <class Visit>
+XIO_DEVICE void for_used_rings(const ctx_view& c, const Visit& visit) {
+  const u32 words = k_has_rings ? load<scope::agent, order::relaxed>(&c.used_words) : 0;
+  const u32 count = words != 0 ? view_field(c.ring_count) : 0;
+  for (u32 first = 0; first < count; first += 32) {
+    const u32 word = first / 32 % k_used_words;
+    if (!bit_of(words, word)) continue;
+    const u32 used = load<scope::agent, order::relaxed>(&c.rings_used[word]);
+    for (u32 i = 0; i < 32 && first + i < count; ++i)
+      if (bit_of(used, i)) visit(view_field(c.rings)[first + i]);
+  }
 }
 
 // Place of [p, p + bytes) in the symmetric heap. False if any of it is outside what xio_malloc hands out.

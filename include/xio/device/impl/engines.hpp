@@ -92,7 +92,6 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
 
 XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, refusal_of(way)};
-  mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
@@ -107,7 +106,6 @@ XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
 
 XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, refusal_of(way)};
-  mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
@@ -123,7 +121,6 @@ XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
 // A tile by a copy engine.
 XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
-  mark_rings_used(c);
   if constexpr (!k_has_sdma) return p;
   p.status = sdma::tile(c, pe, rows, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
@@ -149,7 +146,6 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) 
 XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
                                          u64* counter = nullptr) {
   posted p{0, refusal_of(way)};
-  mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, data, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
@@ -168,7 +164,6 @@ XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, e
 // A put by a copy engine that adds 1 to a local word when it is done.
 XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy data, u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
-  mark_rings_used(c);
   if constexpr (!k_has_sdma) return p;
   p.status = sdma::put_counter(c, pe, data, counter, &p.request);
   if (may_fall_back(c.peers[pe], route::sdma, p.status)) {
@@ -181,7 +176,6 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy
 
 XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
   posted p{0, refusal_of(way)};
-  mark_rings_used(c);
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, s, &p.request);
   } else if (k_has_sdma && way == route::sdma) {
@@ -213,19 +207,16 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
 
 XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
-  mark_rings_used(c);
   return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
-  mark_rings_used(c);
   return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : refusal_of(way);
 }
 
 XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
                                            u64* old) {
   if (!k_has_rdma || way != route::rdma) return refusal_of(way);
-  mark_rings_used(c);
   return rdma::atomic(c, pe, change, fetch, old);
 }
 

@@ -10,7 +10,7 @@
 #include "xio/xio.h"
 
 #ifndef XIO_CTX_LAYOUT
-#define XIO_CTX_LAYOUT 6
+#define XIO_CTX_LAYOUT 7
 #endif
 
 namespace xio::dev {

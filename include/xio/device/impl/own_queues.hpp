@@ -37,12 +37,12 @@ XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
 // Drains every queue that the ctx has posted to; the failure of one that has failed. An op of a drive that failed by
 // itself is no failure of its queue, and queues to excluded PEs are nobody's business.
 XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
-  const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
-  for (u32 i = 0; rings && i < c.ring_count; ++i)
-    if (const xio_status_t failure = drain_one(c.rings[i], [](const ring_view& r) { reap_ring(r); });
-        failure != XIO_OK && !is_excluded(failure))
-      return failure;
-  return drain_storages(c);
+  xio_status_t first = XIO_OK;
+  for_used_rings(c, [&](const ring_view& q) {
+    const xio_status_t failure = drain_one(q, [](const ring_view& r) { reap_ring(r); });
+    if (first == XIO_OK && !is_excluded(failure)) first = failure;
+  });
+  return first != XIO_OK ? first : drain_storages(c);
 }
 
 // Which queues a waiting loop drains, and whose failure ends it. k_own_timeout: the loop ends by the call's own

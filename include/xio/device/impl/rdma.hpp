@@ -88,7 +88,7 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, 0, request);
+  return post_copy(c, used_queue(c, p), j, nullptr, 0, request);
 }
 
 // The destination holds the data when the request is complete.
@@ -98,7 +98,7 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
   const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, 0, request);
+  return post_copy(c, used_queue(c, p), j, nullptr, 0, request);
 }
 
 // A put whose arrival the peer's receive queue tells, with 32 bits of the sender's. No bytes are allowed: the
@@ -109,7 +109,7 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, const engine_co
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const copy_job j{verb::write_imm, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
-  return post_copy(c, queue_to(p), j, nullptr, immediate, request);
+  return post_copy(c, used_queue(c, p), j, nullptr, immediate, request);
 }
 
 // --- One value ---------------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ XIO_DEVICE xio_status_t put_value(const ctx_view& c, u32 pe, u64 offset, u64 val
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = queue_to(p);
+  const ring_view& r = used_queue(c, p);
   u64 ticket = 0;
   const xio_status_t status = post_value(c, r, {offset, value, width}, &ticket);
   *request = status == XIO_OK ? make_request(r, ticket) : 0;
@@ -132,7 +132,7 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_wo
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = queue_to(p);
+  const ring_view& r = used_queue(c, p);
   u64 ticket = 0;
   const xio_status_t status = post(c, r, signal_work(c, r, s), &ticket);
   if (status == XIO_OK) *request = make_request(r, ticket);
@@ -146,7 +146,7 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = queue_to(p);
+  const ring_view& r = used_queue(c, p);
   const copy_job j{verb::write, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
   return post_copy(c, r, j, &s, 0, request);
 }

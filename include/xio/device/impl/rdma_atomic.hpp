@@ -69,7 +69,7 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
 XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 width, u64* value) {
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = queue_to(p);
+  const ring_view& r = used_queue(c, p);
   const xio_status_t status = with_result(c, r, value, [&](u64* word, u64* ticket) {
     return post(c, r, transfer(r, verb::read, offset, word, width, r.rdma.scratch_lkey), ticket);
   });
@@ -169,7 +169,7 @@ XIO_DEVICE bool nic_has(const ring_view& r, amo op, u32 width) {
 XIO_DEVICE xio_status_t atomic(const ctx_view& c, u32 pe, const engine_change& a, bool fetch, u64* old) {
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const ring_view& r = queue_to(p);
+  const ring_view& r = used_queue(c, p);
   if (!nic_has(r, a.op, a.width)) {
     u64 found = 0;
     const xio_status_t status = atomic_by_swaps(c, r, a, &found);

@@ -15,13 +15,19 @@ namespace xio::dev::rdma {
 // Where results go that nobody asked for. Never handed out.
 constexpr u32 k_dummy_word = 0;
 
-// The caller's queue pair to a peer that has any.
+// The caller's queue pair to a peer that has any; to be posted to: used_queue.
 XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   // By a word, as in choose.
   static_assert(offsetof(peer_view, rdma_count) % 4 == 0 && offsetof(peer_view, rdma) % 4 == 0);
   typedef u32 any __attribute__((may_alias));
   const u32 count = view_field(*reinterpret_cast<const any*>(&p.rdma_count)) & 0xffff;
   return view_field(p.rdma)[count == 1 ? 0 : workgroup_index() & (count - 1)];
+}
+
+XIO_DEVICE const ring_view& used_queue(const ctx_view& c, const peer_view& p) {
+  const ring_view& r = queue_to(p);
+  mark_used(c, r);
+  return r;
 }
 
 XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) {

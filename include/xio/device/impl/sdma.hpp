@@ -12,6 +12,7 @@
 // batch carries a FENCE that writes the low word of its ticket + 1, and completion is that word: never the engine's
 // read pointer, which says only what was fetched.
 #pragma once
+#include "xio/device/impl/ctx.hpp"
 #include "xio/device/impl/direct.hpp"
 #include "xio/device/impl/engine_ops.hpp"
 #include "xio/device/impl/request.hpp"
@@ -407,9 +408,14 @@ XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, 
 
 // --- The lane ----------------------------------------------------------------------------------------
 
-// The caller's queue for a peer that has any.
+// The caller's queue for a peer that has any; to be posted to: used_queue.
 XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.sdma[p.sdma_count == 1 ? 0 : workgroup_index() & (p.sdma_count - 1u)];
+}
+XIO_DEVICE const ring_view& used_queue(const ctx_view& c, const peer_view& p) {
+  const ring_view& r = queue_to(p);
+  mark_used(c, r);
+  return r;
 }
 
 // Copies between any two addresses that the engine reaches, of any length and alignment. 0 bytes: nothing.
@@ -427,14 +433,14 @@ XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* s
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy<direct::source::own>(c, queue_to(p), p.direct + offset, src, bytes, request);
+  return copy<direct::source::own>(c, used_queue(c, p), p.direct + offset, src, bytes, request);
 }
 
 XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
   const peer_view& p = c.peers[pe];
   if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes != 0 && !reachable(*c.world, dst, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy(c, queue_to(p), dst, p.direct + offset, bytes, request);
+  return copy(c, used_queue(c, p), dst, p.direct + offset, bytes, request);
 }
 
 // put, then a set or add of a 64-bit word of the same heap, then 1 more on a local 64-bit counter, or null. Signal and
@@ -452,7 +458,7 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
                   s.value,
                   reinterpret_cast<u64>(counter),
                   s.op};
-  return post<direct::source::own>(*c.world, queue_to(p), all, request);
+  return post<direct::source::own>(*c.world, used_queue(c, p), all, request);
 }
 
 // put, then 1 more on a local counter that engines reach.
@@ -468,7 +474,7 @@ XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, const engine_copy
                   0,
                   reinterpret_cast<u64>(counter),
                   0};
-  return post<direct::source::own>(*c.world, queue_to(p), all, request);
+  return post<direct::source::own>(*c.world, used_queue(c, p), all, request);
 }
 
 // The signal alone, after everything that was posted to the ring before.
@@ -488,7 +494,7 @@ XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, const engine_rows& rows,
                  rows.src_pitch,
                  rows.width,
                  rows.count};
-  return post_area(*c.world, queue_to(p), all, request);
+  return post_area(*c.world, used_queue(c, p), all, request);
 }
 
 }  // namespace sdma

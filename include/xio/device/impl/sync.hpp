@@ -19,8 +19,8 @@ XIO_DEVICE void fence_peer(const ctx_view& c, const peer_view& p, waited* all) {
 
 XIO_DEVICE xio_status_t fence_all(const ctx_view& c) {
   waited all{0, XIO_OK};
-  // Without rings there is only load/store.
-  for (u32 pe = 0; c.ring_count != 0 && pe < c.world->n_pes; ++pe) fence_peer(c, c.peers[pe], &all);
+  const bool several = k_has_rings && c.one_way == 0 && load<scope::agent, order::relaxed>(&c.used_words) != 0;
+  for (u32 pe = 0; several && pe < c.world->n_pes; ++pe) fence_peer(c, c.peers[pe], &all);
   fence<scope::system, order::release>();
   return all.status;
 }
@@ -52,9 +52,7 @@ XIO_DEVICE xio_status_t fence_one(const xio_ctx_t& ctx, int pe) {
 // Everything has one deadline, see deadline::in.
 XIO_DEVICE waited quiet_engines(const ctx_view& c) {
   waited all{0, XIO_OK};
-  const bool rings = k_has_rings && load<scope::agent, order::relaxed>(&c.rings_used) != 0;
-  for (u32 i = 0; rings && i < view_field(c.ring_count); ++i)
-    quiet_next(view_field(c.rings)[i], *view_field(c.world), &all);
+  for_used_rings(c, [&](const ring_view& r) { quiet_next(r, *view_field(c.world), &all); });
   const bool drives = k_has_nvme && load<scope::agent, order::relaxed>(&c.storages_used) != 0;
   if (drives && all.status != XIO_ERR_TIMEOUT) {
     const xio_status_t one = storage_quiet(c, &all.since);
@@ -91,7 +89,7 @@ struct quiet_words {
   u32 rings, drives, error;
 
   XIO_DEVICE static quiet_words at(const ctx_view& c) {
-    return {load<scope::agent, order::relaxed>(&c.rings_used), load<scope::agent, order::relaxed>(&c.storages_used),
+    return {load<scope::agent, order::relaxed>(&c.used_words), load<scope::agent, order::relaxed>(&c.storages_used),
             load<scope::agent, order::relaxed>(&c.error)};
   }
   XIO_DEVICE bool finds_more() const { return (rings | drives | error) != 0; }
