@@ -76,9 +76,13 @@ void free_after_kernels(Call&& call) {
 
 __global__ void change_word(void* address, unsigned width, atomic_op op, std::uint64_t operand, std::uint64_t compare,
                             std::uint64_t* old);
-__global__ void ring_word(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
-  dev::store<dev::scope::system, dev::order::release>(first, value);
-  dev::ring_doorbell(at, value);
+constexpr std::uint32_t k_lanes_ring = 2;  // of a wave
+__global__ void ring_words(const doorbell* all, std::uint32_t n) {
+  const std::uint32_t wave = (blockIdx.x * blockDim.x + threadIdx.x) / dev::wave_size();
+  const std::uint32_t waves = gridDim.x * blockDim.x / dev::wave_size();
+  if (dev::lane_id() >= k_lanes_ring) return;
+  for (std::uint32_t i = wave * k_lanes_ring + dev::lane_id(); i < n; i += waves * k_lanes_ring)
+    dev::ring_doorbell(all[i].at, all[i].value);
 }
 
 // One host thread copies and changes payload with this: a stream that no kernel is on and that waits for no other.
@@ -141,9 +145,9 @@ class lane_of_thread {
     check(hipMemsetAsync(to, 0, bytes, stream_), "clearing {} bytes", bytes);
     finish("clearing memory");
   }
-  void ring(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
+  void ring(const doorbell* all, std::uint32_t n) {
     const on_device here;
-    hipLaunchKernelGGL(ring_word, dim3(1), dim3(1), 0, stream_, first, at, value);
+    hipLaunchKernelGGL(ring_words, dim3(2), dim3(2 * wave_size()), 0, stream_, all, n);
     check(hipGetLastError(), "starting a kernel that rings");
     finish("a kernel that rings");
   }
@@ -365,8 +369,10 @@ std::uint32_t most_packet_bytes() { return 4096; }
 // Through a large BAR it may be so, but slowly and not coherently: nobody counts on it.
 bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
-void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
-  lane_of_thread::mine().ring(first, at, value);
+void ring_by_kernel(const std::vector<doorbell>& all) {
+  const buffer seen(all.size() * sizeof(doorbell), place::shared);
+  std::copy(all.begin(), all.end(), seen.as<doorbell>());
+  lane_of_thread::mine().ring(seen.as<doorbell>(), static_cast<std::uint32_t>(all.size()));
 }
 
 // The null stream and those that CUDA numbers from 1 on are of the device that is current at a launch.

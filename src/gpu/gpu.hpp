@@ -146,8 +146,13 @@ bool unmap_registers(void* page);
 // is another address than the host's. Null: they cannot.
 void* show_pages(void* base, std::size_t bytes);
 bool hide_pages(void* base);  // as unmap_registers
-// By a kernel, on whose end it waits: stores the value to *first, and then rings a register with it.
-void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value);
+// A register of a device as kernels see it, and what it is rung with.
+struct doorbell {
+  std::uint64_t* at;
+  std::uint64_t value;
+};
+// By a kernel, on whose end it waits: two lanes of each of two waves of two workgroups ring at once.
+void ring_by_kernel(const std::vector<doorbell>& all);
 
 // --- For the HDP, see memory/hdp.hpp ---
 struct hdp_hardware {

@@ -37,6 +37,7 @@ expect no_devx 'RDMA device mlx5_0 port 1 takes no firmware commands from users 
 expect no_uncached 'RDMA device mlx5_0 port 1 gives no uncached doorbell page: Operation not supported; .*Linux 5.7'
 expect no_register 'mlx5_0 port 1 cannot register [0-9]+ bytes at .*: Bad address; .*peer-memory module'
 expect shallow 'a queue depth of 256 is not possible on RDMA device mlx5_0, .*; set XIO_RING_DEPTH'
+expect half_deaf 'PE 0.*RDMA device mlx5_0 has done within 5000 ms only 4 of 8 writes whose doorbells a kernel rang'
 # Each command, each status.
 expect 400:f "${device}no completion queue of 256 entries: no resources left \(status 0xf, syndrome 0x51afff\); end other users"
 expect 500:8 "${device}no queue pair of 256 entries: a limit exceeded \(status 0x8, syndrome 0x51afff\); lower XIO_RING_DEPTH"

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -221,6 +222,8 @@ void device::ring(const doorbell& d) {
                    static_cast<unsigned long long>(d.value), d.offset, d.page);
     return;
   }
+  const auto is_odd = [&](const auto& pair) { return &pair.second == whose && pair.first % 2 != 0; };
+  if (settings_.half_deaf && std::any_of(running_.begin(), running_.end(), is_odd)) return;
   __atomic_store_n(word, d.value, __ATOMIC_RELEASE);
   whose->queue->turn(nullptr);
 }

@@ -5,7 +5,8 @@
 //   XIO_TEST_UVERBS_FAULTS    words with commas: port_down, no_devx, no_uncached (doorbell pages), no_register,
 //                        real_time_clock, shallow (queues of at most 16 entries), old_kernel, no_fixed (before Linux
 //                        7.2), static_mode (an older NIC), interface1 (ionic's older entries), no_rdma, old_firmware,
-//                        no_pin (of queues), no_way (to a peer), opcode:status (both hexadecimal: that command is
+//                        no_pin (of queues), no_way (to a peer), half_deaf
+//                        (to doorbells of odd queue pairs), opcode:status (both hexadecimal: that command is
 //                        refused so)
 //   XIO_TEST_UVERBS_FAULTS_AT the only host (1 is the first process) that has them; else all
 //   XIO_TEST_UVERBS_LOG       prints refused commands and system calls
@@ -23,7 +24,7 @@ struct faults {
   bool port_down = false, no_devx = false, no_uncached = false, no_register = false, real_time_clock = false,
        shallow = false;
   bool old_kernel = false, no_fixed = false, static_mode = false, no_pin = false, no_way = false;
-  bool interface1 = false, no_rdma = false, old_firmware = false;
+  bool interface1 = false, no_rdma = false, old_firmware = false, half_deaf = false;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> refused;  // opcode, status
 };
 

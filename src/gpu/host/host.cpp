@@ -18,6 +18,7 @@
 #include "gpu/host/stream.hpp"
 #include "gpu/in_kernel.hpp"
 #include "xio/device/platform/host_exec.hpp"
+#include "xio/device/platform/platform.hpp"
 
 namespace xio::gpu {
 
@@ -61,10 +62,8 @@ bool unmap_registers(void*) { return true; }
 void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }
 // Kernels are threads of the host.
-void ring_by_kernel(std::uint64_t* first, std::uint64_t* at, std::uint64_t value) {
-  __atomic_store_n(first, value, __ATOMIC_RELEASE);
-  __atomic_store_n(at, value, __ATOMIC_RELEASE);
-  wake_sleepers();
+void ring_by_kernel(const std::vector<doorbell>& all) {
+  for (const doorbell& d : all) dev::ring_doorbell(d.at, d.value);
 }
 
 hdp_hardware hdp() { return {}; }

@@ -191,7 +191,8 @@ class kfd_engine final : public engine {
     wire::sdma::encode_fence(packet, device_->style.generation, reinterpret_cast<std::uint64_t>(word.data()), k_number);
     std::memset(parts.ring, 0, gpu::page_size());  // empty packets, as many as an engine wants at once
     std::memcpy(parts.ring, packet, sizeof packet);
-    gpu::ring_by_kernel(parts.wptr, parts.doorbell, 4 * dev::k_sdma_slot_bytes);
+    __atomic_store_n(parts.wptr, 4 * dev::k_sdma_slot_bytes, __ATOMIC_RELEASE);
+    gpu::ring_by_kernel({{parts.doorbell, 4 * dev::k_sdma_slot_bytes}});
     const auto until = run_clock::now() + longest;
     while (__atomic_load_n(word.as<std::uint32_t>(), __ATOMIC_ACQUIRE) != k_number) {
       if (run_clock::now() > until)

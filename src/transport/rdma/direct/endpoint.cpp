@@ -34,6 +34,7 @@ using proxy::verbs_address;
 
 constexpr std::uint64_t k_most_message = 1u << 30;
 constexpr std::size_t k_line = 128;
+constexpr std::chrono::milliseconds k_trial{5000};
 
 std::size_t state_bytes(std::uint32_t depth) {
   return (sizeof(dev::ring_state) + depth * sizeof(std::uint64_t) + k_line - 1) / k_line * k_line;
@@ -383,6 +384,9 @@ attempt try_direct(const setup& s) {
     for (const proxy::verbs_port& port : ports) {
       nics.push_back(provider.open(port, path_of(o), hooks));
       nics.back()->forced_mtu = path_of(o).mtu;
+      // A doorbell that does not arrive is found here, and not by the first op's deadline.
+      if (hooks.rings != gpu::place::device)
+        try_doorbells(*nics.back(), {&provider.format, s.channel->rank(), path_of(o)}, k_trial);
     }
     return {make_direct_offer(o, direct_state::ready, XIO_OK, "", provider.format.name), &provider, std::move(nics),
             hooks.rings};
