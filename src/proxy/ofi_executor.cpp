@@ -218,8 +218,8 @@ bool executor::has_room_there(const message& m) {
     full_since_ = {};
     return true;
   }
-  if (full_since_ == clock::time_point{}) full_since_ = clock::now();
-  if (w_.rnr_retries != k_rnr_for_ever && clock::now() - full_since_ > w_.rnr_retries * k_rnr_timer)
+  if (full_since_ != clock::time_point{} && w_.rnr_retries != k_rnr_for_ever &&
+      clock::now() - full_since_ > w_.rnr_retries * k_rnr_timer)
     stop(m.number, {outcome::rnr_retry_exceeded, rule::none}, "the peer takes no immediates", 0);
   return false;
 }
@@ -283,6 +283,9 @@ void executor::completed(message& m, const failure* why) {
     // The peer's word is checked: its ring has no more room than this.
     if (why == nullptr && m.result <= immediates_posted_ + k_immediates)
       immediates_most_ = std::max(immediates_most_, m.result);
+    // Only the peer's word says so: the first one may take as long as a connection does.
+    if (why == nullptr && immediates_most_ == immediates_posted_ && full_since_ == clock::time_point{})
+      full_since_ = clock::now();
     return;
   }
   --under_way_[index_of(m.what)];
