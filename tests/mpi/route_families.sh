@@ -38,7 +38,7 @@ if can_libfabric && ! crowded 2; then
     echo "libfabric, provider $provider"
     export XIO_NIC_EXECUTOR=libfabric XIO_FABRIC_PROVIDER=$provider
     # shellcheck disable=SC2086  # a list
-    suite any 2 rdma ${FABRIC_PROGRAMS-rma atomics signals}
+    suite any 2 rdma ${FABRIC_PROGRAMS-rma atomics signals immediate}
     # shellcheck disable=SC2086
     suite any 3 rdma ${FABRIC_PROGRAMS-litmus}
     # shellcheck disable=SC2086
