@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Peers that do not hold the key, and peers that change what key holders send to each other, are kept out.
-#include <sodium.h>
-
 #include "bootstrap_rig.hpp"
 
 using namespace rig;
@@ -10,7 +8,7 @@ using namespace xio::bootstrap;
 namespace {
 
 secret key_of(const std::string& text) {
-  EXPECT_GE(sodium_init(), 0);
+  xio::crypto::start();
   auto o = xio::options::defaults();
   o.tcp_key = text;
   return load_key(o);
@@ -67,14 +65,14 @@ TEST(stranger, of_an_older_version_is_dropped_with_both_versions) {
         c.send_bytes("XIO.TCP1, and what its version had behind", 41);
         EXPECT_TRUE(c.closed_by_peer());
       },
-      "it speaks version 1 of XIO's TCP protocol, and this rank version 3; run the same XIO on every rank");
+      "it speaks version 1 of XIO's TCP protocol, and this rank version 4; run the same XIO on every rank");
 }
 
 TEST(stranger, random_bytes_are_dropped) {
   expect_world_forms_beside(
       [](int port) {
         unsigned char noise[5000];
-        randombytes_buf(noise, sizeof noise);
+        xio::crypto::fill_random(noise, sizeof noise);
         noise[0] = 0;  // never the first byte of the magic
         raw_connection c(port);
         c.send_bytes(noise, sizeof noise);
@@ -162,7 +160,7 @@ TEST(stranger, at_the_root_s_address_is_named) {
 
 TEST(stranger, that_is_an_older_rank_0_is_named_with_both_versions) {
   const auto o = join_server_that_says("XIO.TCP1 and a nonce of its version");
-  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 3"), std::string::npos)
+  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 4"), std::string::npos)
       << o.sentence;
 }
 
