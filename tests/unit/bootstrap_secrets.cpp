@@ -80,7 +80,14 @@ TEST(crypto, has_the_bytes_of_other_implementations) {
 
 // ---- keys from texts -----------------------------------------------------------------------------------------------
 
+// Empty, or why this library stretches no passphrase: OpenSSL does from 3.2 on.
+std::string why_no_passphrase() {
+  const auto o = outcome_of([] { key_of("a passphrase that is for nothing"); });
+  return o.status == XIO_ERR_UNSUPPORTED ? o.sentence : "";
+}
+
 TEST(key_text, of_64_hex_digits_is_a_key_and_any_other_a_passphrase) {
+  if (const auto why = why_no_passphrase(); !why.empty()) GTEST_SKIP() << why;
   const std::string hex = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
   std::string upper = hex;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) { return static_cast<char>(std::toupper(c)); });
@@ -90,15 +97,11 @@ TEST(key_text, of_64_hex_digits_is_a_key_and_any_other_a_passphrase) {
 }
 
 // The passphrase goes through Argon2id (RFC 9106), so that every guess costs what is written in base/crypto.hpp:
-// expected from the tool argon2 and Python's hmac. OpenSSL has it from 3.2 on.
+// expected from the tool argon2 and Python's hmac.
 TEST(key_text, that_is_a_passphrase_is_stretched) {
-  try {
-    EXPECT_EQ(text_of(key_of(k_key)),
-              text_of(bytes_of("a8cfc03f982b76dab49490f21495e6e2be55c5a750e983d34182cdd9e8f1f2e6").data(), 32));
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED);
-    GTEST_SKIP() << e.what();
-  }
+  if (const auto why = why_no_passphrase(); !why.empty()) GTEST_SKIP() << why;
+  EXPECT_EQ(text_of(key_of("an honest key of the tests")),
+            text_of(bytes_of("a8cfc03f982b76dab49490f21495e6e2be55c5a750e983d34182cdd9e8f1f2e6").data(), 32));
 }
 
 // How often the text, which is given with every byte ^ 0x55, stands in what this process can write.
@@ -143,6 +146,7 @@ std::string hidden_text() {
 }
 
 TEST(key_text, does_not_stay_behind_in_memory) {
+  if (const auto why = why_no_passphrase(); !why.empty()) GTEST_SKIP() << why;
   const std::string hidden = hidden_text();
   char path[] = "/tmp/xio-key-XXXXXX";
   close(mkstemp(path));
@@ -438,7 +442,7 @@ TEST(world_keys, differ_from_world_to_world) {
 }
 
 TEST(world_keys, are_refused_on_every_rank_where_one_has_another_key_or_none) {
-  for (const auto& o : agree({k_key, k_key, "the key of somebody else"}).outcomes) {
+  for (const auto& o : agree({k_key, k_key, k_other_key}).outcomes) {
     EXPECT_EQ(o.status, XIO_ERR_AUTH);
     EXPECT_TRUE(has(o.sentence, "holds another key")) << o.sentence;
   }

@@ -100,7 +100,7 @@ TEST(stranger, with_another_key_does_not_take_the_honest_rank_s_place) {
   expect_world_forms_beside(
       [](int port) {
         auto o = tcp_options(port, 1, 2);
-        o.tcp_key = "the key of somebody else";
+        o.tcp_key = k_other_key;
         const auto out = outcome_of([&] { connect_tcp(o); });
         EXPECT_EQ(out.status, XIO_ERR_AUTH);
         EXPECT_NE(out.sentence.find("do not hold the same key"), std::string::npos) << out.sentence;
@@ -179,7 +179,7 @@ TEST(stranger, that_plays_root_cannot_be_believed) {
     hello_bytes hello;
     while (s.receive_up_to(k_hello_bytes) == byte_stream::state::blocked) poll(nullptr, 0, 1);
     std::copy(s.in().begin(), s.in().end(), hello.begin());
-    s.queue(make_reply(key_of("the key of somebody else"), banner, hello, verdict::accepted));
+    s.queue(make_reply(key_of(k_other_key), banner, hello, verdict::accepted));
     s.send_some();
     poll(nullptr, 0, 200);
   });
@@ -208,7 +208,7 @@ TEST(handshake, proof_binds_rank_size_and_both_nonces) {
     EXPECT_FALSE(hello_proves_key(key, altered, hello)) << "byte " << i << " of the banner";
   }
   EXPECT_FALSE(hello_proves_key(key, make_banner(root_pair()), hello));
-  EXPECT_FALSE(hello_proves_key(key_of("the key of somebody else"), banner, hello));
+  EXPECT_FALSE(hello_proves_key(key_of(k_other_key), banner, hello));
 }
 
 TEST(handshake, reply_binds_verdict_and_hello) {

@@ -213,7 +213,7 @@ TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {
   const int port = free_port();
   const auto all = in_threads(3, [&](int rank) {
     auto o = tcp_options(port, rank, 3, 3000);
-    if (rank == 2) o.tcp_key = "the key of somebody else";
+    if (rank == 2) o.tcp_key = k_other_key;
     connect_tcp(o);
   });
   for (const auto& o : all) {
