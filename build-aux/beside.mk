@@ -57,7 +57,7 @@ $(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
 $(1)/tests/env.sh: tests/env.sh
 	@$$(MKDIR_P) $$(@D) $(1)/.libs $(1)/tests/amdgpu
 	@sed -e "s|^builddir=.*|builddir='$$(abs_top_builddir)/$(1)'|" -e "s|^gpu=.*|gpu='hip'|" tests/env.sh >$$@
-	@for name in config.h xiorun tests/start tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
+	@for name in config.h xiorun tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
 	  ln -sf "$$(abs_top_builddir)/$$$$name" "$(1)/$$$$name"; \
 	done
 .PRECIOUS: $(1)/%.o

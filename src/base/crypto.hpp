@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What proves and seals connections. One of three files implements it, by what configure found: crypto_sodium.cpp,
+// Proofs and seals of connections. One of three files implements it, by what configure found: crypto_sodium.cpp,
 // crypto_openssl.cpp, or crypto_none.cpp, which proves nothing. The first two make the same bytes, so that PEs with
 // either connect to each other.
 #pragma once
@@ -17,8 +17,8 @@ using key_bytes = std::span<const unsigned char, k_key_bytes>;
 using key_room = std::span<unsigned char, k_key_bytes>;
 using tag_room = std::span<unsigned char, k_tag_bytes>;
 
-// The last character of the magics of XIO's protocols. What proves nothing has one of its own, by which the others know
-// it.
+// The last character of the magics of XIO's protocols. A build that proves nothing has one of its own, so that the others
+// refuse it with a sentence.
 extern const char k_version;
 extern const bool k_proves;
 

@@ -25,7 +25,7 @@ class ephemeral_key {
 
   const half& public_half() const { return public_half_; }  // what the other end may see, and everybody else
 
-  // What both ends come to; `theirs` is the other's open half. Keys are made of it by a MAC over both open halves.
+  // Makes the secret that both ends share; `theirs` is the other's open half. Keys are made of it by a MAC over both open halves.
   // False: it is none, for it would make a secret that everybody knows.
   bool agree(const unsigned char* theirs, half& both) const {
     return crypto::shared_secret(own_, crypto::key_bytes(theirs, k_bytes), both);

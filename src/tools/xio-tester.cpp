@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   if (const auto status = app.parse(argc, argv)) return *status;
   std::optional<tools::result_table> json;
   if (s.shared.wants_json) {
-    // What people read goes to standard error, and standard output is the table's alone.
+    // All text goes to standard error, and standard output is the table's alone.
     std::FILE* out = fdopen(dup(STDOUT_FILENO), "w");
     if (out == nullptr || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return refuse("--json: no file descriptor is left");
     json.emplace(tools::table_format::json, tools::facts{{"program", "xio-tester"}, {"version", PACKAGE_VERSION}}, out);

@@ -36,7 +36,7 @@ says "'test-ep' is not known"
 status 2 --verfy rdma-ep
 says 'did you mean --verify\?; see xio-tester rdma-ep --help'
 
-# --- For programs: one object, whatever the endpoint, also of a run that found something wrong ---
+# --- For programs: one object by each endpoint, also of a run that found something wrong ---
 # json EXPECTED TESTS ARGUMENT...
 json() {
   checks=$((checks + 1))

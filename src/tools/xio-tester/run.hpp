@@ -44,7 +44,7 @@ class run {
   void finish(const char* launch_error) { finish(launch_error, kernels_are_done); }
   void finish(const char* launch_error, const std::function<bool()>& is_over);
 
-  // What the host found itself, and of how many ops, instead of what lanes have judged.
+  // Gives the run the host's own verdicts, of so many ops, instead of those of the lanes.
   void judge(const lane_record& found, std::uint64_t ops);
   // Whether every op came to an end without an error.
   bool worked() const { return failure().empty(); }
