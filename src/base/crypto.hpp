@@ -17,8 +17,8 @@ using key_bytes = std::span<const unsigned char, k_key_bytes>;
 using key_room = std::span<unsigned char, k_key_bytes>;
 using tag_room = std::span<unsigned char, k_tag_bytes>;
 
-// The last character of the magics of XIO's protocols. A build that proves nothing has one of its own, so that the others
-// refuse it with a sentence.
+// The last character of the magics of XIO's protocols. A build that proves nothing has one of its own, so that the
+// others refuse it with a sentence.
 extern const char k_version;
 extern const bool k_proves;
 

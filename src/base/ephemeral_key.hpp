@@ -25,8 +25,8 @@ class ephemeral_key {
 
   const half& public_half() const { return public_half_; }  // what the other end may see, and everybody else
 
-  // Makes the secret that both ends share; `theirs` is the other's open half. Keys are made of it by a MAC over both open halves.
-  // False: it is none, for it would make a secret that everybody knows.
+  // Makes the secret that both ends share; `theirs` is the other's open half. Keys are made of it by a MAC over both
+  // open halves. False: it is none, for it would make a secret that everybody knows.
   bool agree(const unsigned char* theirs, half& both) const {
     return crypto::shared_secret(own_, crypto::key_bytes(theirs, k_bytes), both);
   }
