@@ -2,22 +2,27 @@
 # Libraries and programs beside those of the configured platform, made of the same objects: no source of src/ but those of
 # src/gpu and the kernels of src/stream depends on the platform, and none but two on software devices. In GNU make's own words, hence not part of Makefile.am.
 
-# ---- a libxio without software devices: without/ -----------------------------------------------------------------------
-# Programs that are linked with libxio.so use it by LD_LIBRARY_PATH=without/.libs (tests/without_models).
-without/libxio.la: $(room_objects) $(without_software) $(platform_objects) libxio.map
-	@$(MKDIR_P) $(@D)
-	$(AM_V_CXXLD)$(CXXLINK) $(library_ldflags) -release $(gpu) -rpath $(libdir) $(filter %.lo,$^) $(XIO_LIBS)
-without/libxio_inside.la: $(room_objects) $(without_software) $(platform_objects)
-	@$(MKDIR_P) $(@D)
-	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) $(filter %.lo,$^) $(XIO_LIBS)
+# ---- a libxio of other objects: without/ has no software devices, crypto-openssl/ and crypto-none/ prove connections otherwise ----
+# Programs that are linked with libxio.so use it by LD_LIBRARY_PATH=FOLDER/.libs (tests/without_models, tests/mpi/crypto.sh).
+# beside_folder FOLDER,OBJECTS
+define beside_folder
+$(1)/libxio.la: $(2) libxio.map
+	@$$(MKDIR_P) $$(@D)
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(library_ldflags) -release $$(gpu) -rpath $$(libdir) $$(filter %.lo,$$^) $$(XIO_LIBS)
+$(1)/libxio_inside.la: $(2)
+	@$$(MKDIR_P) $$(@D)
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) $$(filter %.lo,$$^) $$(XIO_LIBS)
 # Tests that look inside, of files alone: make without/chosen CHOSEN='tests/unit/options.cpp ..'
-without/chosen: $(addsuffix .$(OBJEXT),$(basename $(chosen_sources))) without/libxio_inside.la choose
-	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $(filter %.$(OBJEXT),$^) without/libxio_inside.la $(GTEST_MAIN_LIBS)
-without/tests/%: tests/%.$(OBJEXT) without/libxio_inside.la
-	@$(MKDIR_P) $(@D)
-	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $< without/libxio_inside.la $(GTEST_MAIN_LIBS)
-without/xio-info: $(xio_info_OBJECTS) without/libxio_inside.la
-	$(AM_V_CXXLD)$(CXXLINK) $(XIO_LDFLAGS) -no-install $^
+$(1)/chosen: $$(addsuffix .$$(OBJEXT),$$(basename $$(chosen_sources))) $(1)/libxio_inside.la choose
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$(filter %.$$(OBJEXT),$$^) $(1)/libxio_inside.la $$(GTEST_MAIN_LIBS)
+$(1)/tests/%: tests/%.$$(OBJEXT) $(1)/libxio_inside.la
+	@$$(MKDIR_P) $$(@D)
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$< $(1)/libxio_inside.la $$(GTEST_MAIN_LIBS)
+$(1)/xio-info: $$(xio_info_OBJECTS) $(1)/libxio_inside.la
+	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
+endef
+$(eval $(call beside_folder,without,$(room_objects) $(without_software) $(platform_objects)))
+$(foreach which,openssl none,$(eval $(call beside_folder,crypto-$(which),$(filter-out $(crypto_object),$(library_objects)) src/base/crypto_$(which).lo)))
 
 # ---- for AMD GPUs ------------------------------------------------------------------------------------------------------
 # Folders that look like build folders of the platform hip: hip-gfx90a/ and its like for one GPU, on which tests/amdgpu/check
@@ -52,7 +57,7 @@ $(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
 $(1)/tests/env.sh: tests/env.sh
 	@$$(MKDIR_P) $$(@D) $(1)/.libs $(1)/tests/amdgpu
 	@sed -e "s|^builddir=.*|builddir='$$(abs_top_builddir)/$(1)'|" -e "s|^gpu=.*|gpu='hip'|" tests/env.sh >$$@
-	@for name in config.h xiorun tests/start tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
+	@for name in config.h xiorun tests/amdgpu/prepare .libs/libxio_amdgpu.so .libs/libxio_kmod_sim.so .libs/xio-mpi-openmpi.so; do \
 	  ln -sf "$$(abs_top_builddir)/$$$$name" "$(1)/$$$$name"; \
 	done
 .PRECIOUS: $(1)/%.o
@@ -82,6 +87,6 @@ endif
 comma = ,
 
 clean-beside:
-	rm -rf without hip hip-gfx*
+	rm -rf without crypto-* hip hip-gfx*
 clean-local: clean-beside
 .PHONY: clean-beside

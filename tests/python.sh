@@ -6,7 +6,6 @@
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${sanitizer=}"
 if [ "$gpu" != host ]; then skip 'the tests of the Python package are for the host platform'; fi
 if [ -n "$sanitizer" ] && [ "$sanitizer" != no ]; then skip 'Python loads no library with a sanitizer'; fi
-if ! can_start; then skip 'this build has no launcher'; fi
 python=
 for one in python3 /usr/bin/python3; do
   if "$one" -c 'import numpy, pytest' 2>/dev/null; then python=$one && break; fi

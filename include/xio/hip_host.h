@@ -116,7 +116,8 @@ enum hipDeviceAttribute_t {
   hipDeviceAttributeWarpSize,
   hipDeviceAttributeMultiprocessorCount,
   hipDeviceAttributeMaxThreadsPerBlock,
-  hipDeviceAttributeWallClockRate  // kHz of wall_clock64()
+  hipDeviceAttributeWallClockRate,   // kHz of wall_clock64()
+  hipDeviceAttributeHdpMemFlushCntl  // the address of a word, which may be written
 };
 
 XIO_EXPORT const char* hipGetErrorString(hipError_t error) XIO_HOST_SYMBOL(hipGetErrorString);

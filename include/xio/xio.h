@@ -224,7 +224,7 @@ XIO_EXPORT size_t xio_size_of(const char* type);
  * Counts as a use of XIO: a child forked afterwards cannot use it.
  *
  * XIO_ERR_ARG: id is null. XIO_ERR_CONFIG: an environment variable is wrong, or XIO_TCP_INTERFACE leaves no interface.
- * XIO_ERR_IO: no port or file descriptor is left. XIO_ERR_UNSUPPORTED: this build has no libsodium. */
+ * XIO_ERR_IO: no port or file descriptor is left. */
 XIO_EXPORT xio_status_t xio_get_unique_id(xio_unique_id_t* id);
 
 /* Makes a world. Collective: every PE of the job calls it. attr may be null.

@@ -62,7 +62,7 @@ class channel {
 
   // Whether nobody but the ranks can read or forge what is exchanged.
   virtual bool sealed() const { return false; }
-  // Keys that any two ranks share; the first call is collective. Only in builds with libsodium.
+  // Keys that any two ranks share; the first call is collective.
   virtual std::shared_ptr<const world_keys> keys();
   // XIO_TCP_KEY, with which the ranks of a channel that is not sealed prove their keys to each other.
   void hold(std::shared_ptr<const configured_key> key) { key_ = std::move(key); }

@@ -25,7 +25,7 @@ namespace xio::bootstrap {
 
 inline constexpr std::size_t k_magic_bytes = 8;
 inline constexpr std::size_t k_nonce_bytes = 32;
-inline constexpr std::size_t k_mac_bytes = 32;  // crypto_auth: HMAC-SHA-512-256
+inline constexpr std::size_t k_mac_bytes = 32;  // base/mac.hpp
 inline constexpr std::size_t k_public_key_bytes = ephemeral_key::k_bytes;
 inline constexpr std::size_t k_banner_bytes = k_magic_bytes + k_nonce_bytes + k_public_key_bytes;
 inline constexpr std::size_t k_hello_bytes = k_magic_bytes + 4 + 4 + k_nonce_bytes + k_public_key_bytes + k_mac_bytes;

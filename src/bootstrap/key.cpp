@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/key.hpp"
 
-#include "config.h"
-
-#include <cstring>
-
-namespace xio::bootstrap {
-
-secret::~secret() { explicit_bzero(bytes_.data(), bytes_.size()); }
-
-}  // namespace xio::bootstrap
-
-#ifdef HAVE_SODIUM
 #include <fcntl.h>
-#include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/mac.hpp"
 #include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {
+
+secret::~secret() { explicit_bzero(bytes_.data(), bytes_.size()); }
 
 namespace {
 
@@ -61,35 +54,21 @@ secret_text read_key_file(const std::string& path) {
   const int err = errno;
   while (size != 0 && (buffer[size - 1] == '\n' || buffer[size - 1] == '\r')) --size;
   secret_text text(std::string_view(buffer, size));
-  sodium_memzero(buffer, sizeof buffer);
+  explicit_bzero(buffer, sizeof buffer);
   if (n < 0) fail(XIO_ERR_IO, "XIO_TCP_KEY_FILE='{}' cannot be read: {}", path, errno_text(err));
   return text;
 }
 
-// Everything that has to be tried for one guess at a passphrase. RFC 9106 is the function; these are the costs that
-// OWASP's password storage sheet calls a minimum.
-constexpr unsigned long long k_passes = 3;
-constexpr std::size_t k_pass_bytes = std::size_t{12} << 20;
 constexpr std::size_t k_hex_digits = 2 * secret::k_bytes;
 
-// Every rank has to come to the same bytes before it has met another, so the salt is a constant.
-constexpr unsigned char k_salt[crypto_pwhash_SALTBYTES + 1] = "xio tcp key salt";
-constexpr unsigned char k_purpose[] = "xio tcp bootstrap 2";
-
 bool take_hex(std::string_view text, secret& out) {
-  std::size_t bytes = 0;
-  return text.size() == k_hex_digits &&
-         sodium_hex2bin(out.data(), secret::k_bytes, text.data(), text.size(), nullptr, &bytes, nullptr) == 0 &&
-         bytes == secret::k_bytes;
-}
-
-void stretch(std::string_view text, secret& out) {
-  if (crypto_pwhash(out.data(), secret::k_bytes, text.data(), text.size(), k_salt, k_passes, k_pass_bytes,
-                    crypto_pwhash_ALG_ARGON2ID13) != 0)
-    fail(XIO_ERR_NO_MEMORY,
-         "no {} bytes of memory are left to stretch the key of the TCP bootstrap; raise the limit, or give a key of {} "
-         "hexadecimal digits, which needs none: openssl rand -hex {}",
-         k_pass_bytes, k_hex_digits, secret::k_bytes);
+  if (text.size() != k_hex_digits) return false;
+  for (std::size_t i = 0; i < secret::k_bytes; ++i) {
+    const char* two = text.data() + 2 * i;
+    if (const auto [end, ec] = std::from_chars(two, two + 2, out.data()[i], 16); ec != std::errc() || end != two + 2)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -109,10 +88,9 @@ secret load_key(const bootstrap_options& o) {
          o.tcp_key_file.empty() ? "XIO_TCP_KEY" : "XIO_TCP_KEY_FILE='" + o.tcp_key_file + "'", text.size(),
          k_key_text_min);
   secret given, key;
-  if (!take_hex(text.view(), given)) stretch(text.view(), given);
-  crypto_generichash(key.data(), secret::k_bytes, given.data(), secret::k_bytes, k_purpose, sizeof k_purpose - 1);
+  if (!take_hex(text.view(), given)) crypto::stretch(text.view(), given.room());
+  mac(given.data(), "xio tcp bootstrap 4").result(key.data());
   return key;
 }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

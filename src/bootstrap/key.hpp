@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 
 #include "base/options.hpp"
@@ -19,6 +20,8 @@ class secret {
   ~secret();
   unsigned char* data() { return bytes_.data(); }
   const unsigned char* data() const { return bytes_.data(); }
+  std::span<unsigned char, k_bytes> room() { return bytes_; }
+  std::span<const unsigned char, k_bytes> view() const { return bytes_; }
 
  private:
   std::array<unsigned char, k_bytes> bytes_{};
@@ -28,8 +31,8 @@ class secret {
 inline constexpr std::size_t k_key_text_min = 16;
 
 // From XIO_TCP_KEY or XIO_TCP_KEY_FILE. 64 hexadecimal digits are a key of 32 random bytes and taken as they are; any
-// other text is a passphrase and stretched by Argon2id, which takes 12 MiB and about 10 ms. Throws XIO_ERR_CONFIG if
-// none, both, or too short a key is given, and XIO_ERR_AUTH for a file that anybody else could have read or written.
+// other text is a passphrase and stretched (base/crypto.hpp), which takes 12 MiB and about 10 ms. Throws XIO_ERR_CONFIG
+// if none, both, or too short a key is given, and XIO_ERR_AUTH for a file that anybody else could have read or written.
 secret load_key(const bootstrap_options& o);
 bool has_key(const bootstrap_options& o);
 

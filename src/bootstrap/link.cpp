@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <poll.h>
-#include <sodium.h>
 
 #include <algorithm>
 
@@ -19,17 +16,7 @@ constexpr std::size_t k_length_bytes = 4;
 constexpr std::size_t k_abort_sentence_max = 2048;
 constexpr std::uint64_t k_abort_ms = 250;  // for sending it, and again for draining
 
-static_assert(k_frame_tag_bytes == crypto_aead_chacha20poly1305_ietf_ABYTES);
-static_assert(secret::k_bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES);
-
-struct frame_nonce {
-  std::byte bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES]{};
-  explicit frame_nonce(std::uint64_t number) { store_le64(bytes, number); }
-  const unsigned char* get() const { return reinterpret_cast<const unsigned char*>(bytes); }
-};
-
-const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
-unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
+static_assert(k_frame_tag_bytes == crypto::k_tag_bytes);
 
 }  // namespace
 
@@ -48,9 +35,9 @@ void sealed_link::queue(frame_kind kind, std::span<const std::byte> payload) {
   std::copy(payload.begin(), payload.end(), plain.begin() + 1);
   std::vector<std::byte> sealed(k_length_bytes + plain.size() + k_frame_tag_bytes);
   store_le32(sealed.data(), static_cast<std::uint32_t>(sealed.size() - k_length_bytes));
-  crypto_aead_chacha20poly1305_ietf_encrypt(raw(sealed.data() + k_length_bytes), nullptr, raw(plain.data()),
-                                            plain.size(), raw(sealed.data()), k_length_bytes, nullptr,
-                                            frame_nonce(sealed_++).get(), seal_key_.data());
+  auto* tag = reinterpret_cast<unsigned char*>(sealed.data() + sealed.size() - k_frame_tag_bytes);
+  crypto::seal(seal_key_.view(), sealed_++, std::span(sealed).first(k_length_bytes), plain,
+               sealed.data() + k_length_bytes, crypto::tag_room(tag, k_frame_tag_bytes));
   stream_.queue(sealed);
   moved_ += sealed.size();
 }
@@ -75,9 +62,9 @@ bool sealed_link::receive(frame& out) {
     fail(XIO_ERR_PEER, "{} is gone: it closed its connection; see its output for the cause", who_);
   const auto in = stream_.in();
   std::vector<std::byte> plain(in.size() - k_length_bytes - k_frame_tag_bytes);
-  if (crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain.data()), nullptr, nullptr, raw(in.data() + k_length_bytes),
-                                                in.size() - k_length_bytes, raw(in.data()), k_length_bytes,
-                                                frame_nonce(unsealed_).get(), unseal_key_.data()) != 0)
+  const auto* tag = reinterpret_cast<const unsigned char*>(in.data() + in.size() - k_frame_tag_bytes);
+  if (!crypto::unseal(unseal_key_.view(), unsealed_, in.first(k_length_bytes), in.subspan(k_length_bytes, plain.size()),
+                      plain.data(), std::span<const unsigned char, k_frame_tag_bytes>(tag, k_frame_tag_bytes)))
     fail(XIO_ERR_AUTH, "frame {} from {} is not authentic: it was altered, repeated or moved on its way", unsealed_,
          who_);
   ++unsealed_;
@@ -145,4 +132,3 @@ void abort_links(std::span<sealed_link* const> links, xio_status_t status, std::
 }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

@@ -3,8 +3,8 @@
 //
 //   frame   length (4 bytes, little-endian, of what follows) | ChaCha20-Poly1305(kind (1 byte) | payload) | tag (16)
 //
-// The nonce of a frame is its number in its direction and the length is under the tag (RFC 8439 AEAD, by libsodium's
-// crypto_aead_chacha20poly1305_ietf), so a frame that was altered, cut, repeated, left out or moved does not open.
+// The nonce of a frame is its number in its direction and the length is under the tag (base/crypto.hpp), so a frame
+// that was altered, cut, repeated, left out or moved does not open.
 #pragma once
 #include <cstddef>
 #include <cstdint>

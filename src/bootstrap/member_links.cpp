@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <poll.h>
 
 #include <algorithm>
@@ -91,6 +89,14 @@ bool member_links::read_whole(opening_link& o, std::array<std::byte, N>& out) {
   return true;
 }
 
+bool member_links::is_trusted(opening_link& o) {
+  const auto why = crypto::why_not_trusted(o.stream.fd(), me_.trust_network);
+  if (why.empty()) return true;
+  log::warn("dropped a connection between PEs: {}", why);
+  o.over = true;
+  return false;
+}
+
 void member_links::become_link(opening_link& o, int pe, const session_keys& keys, link_end end) {
   o.over = true;
   if (o.pe >= 0) at(attempts_, pe).has_opening = false;
@@ -101,7 +107,7 @@ void member_links::become_link(opening_link& o, int pe, const session_keys& keys
 
 void member_links::step_caller(opening_link& o) {
   if (!o.has_banner) {
-    if (!read_whole(o, o.banner)) return;
+    if (!read_whole(o, o.banner) || !is_trusted(o)) return;
     o.has_banner = true;
     o.own = std::make_unique<ephemeral_key>();
     o.hello = make_hello(key_with(o.pe), o.banner, static_cast<std::uint32_t>(me_.rank),
@@ -124,7 +130,7 @@ void member_links::step_caller(opening_link& o) {
 }
 
 void member_links::step_callee(opening_link& o) {
-  if (!read_whole(o, o.hello)) return;
+  if (!read_whole(o, o.hello) || !is_trusted(o)) return;
   const auto rank = hello_rank(o.hello);
   o.over = true;
   if (rank >= places_.size() || static_cast<int>(rank) == me_.rank || hello_size(o.hello) != places_.size()) return;
@@ -209,4 +215,3 @@ void member_links::part_all() {
 }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

@@ -35,6 +35,7 @@ class member_links {
     int rank = 0;
     std::shared_ptr<const world_keys> keys;
     std::vector<unique_fd> listeners;
+    bool trust_network = false;
   };
   member_links(self me, std::vector<member_place> places)
       : me_(std::move(me)), places_(std::move(places)), attempts_(places_.size()), links_(places_.size()) {}
@@ -80,6 +81,7 @@ class member_links {
   void step(opening_link& o);
   void step_caller(opening_link& o);
   void step_callee(opening_link& o);
+  bool is_trusted(opening_link& o);
   void become_link(opening_link& o, int pe, const session_keys& keys, link_end end);
   void give_up(opening_link& o);
   template <std::size_t N>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/members.hpp"
 
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -51,7 +49,8 @@ std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel> 
          one.incarnation});
   const auto limit = first->limit();
   std::unique_ptr<members_channel> made(new members_channel(
-      std::move(first), o, {me, std::move(keys), std::move(listening.listeners)}, std::move(places)));
+      std::move(first), o, {me, std::move(keys), std::move(listening.listeners), o.tcp_trust_network != 0},
+      std::move(places)));
   made->limit(limit);
   return made;
 }
@@ -362,19 +361,3 @@ void members_channel::end_shrink() {
 }
 
 }  // namespace xio::bootstrap
-
-#else  // HAVE_SODIUM
-
-namespace xio::bootstrap {
-std::unique_ptr<members_channel> members_channel::open(std::unique_ptr<channel>, const bootstrap_options&,
-                                                       std::uint32_t) {
-  fail(XIO_ERR_UNSUPPORTED,
-       "XIO_SURVIVE=1 needs links between PEs, and this libxio was built without libsodium; install libsodium-dev and "
-       "configure again");
-}
-members_channel::decision members_channel::shrink(const call_report&) { return {}; }
-void members_channel::end_shrink() {}
-std::vector<std::byte> members_channel::allgather(std::span<const std::byte>) { return {}; }
-cells members_channel::all_to_all(const cells&) { return {}; }
-}  // namespace xio::bootstrap
-#endif

@@ -242,9 +242,7 @@ namespace {
 std::unique_ptr<channel> connect_over(const xio_mpi_calls_t& mpi, const xio_mpi_handle_t& comm,
                                       const bootstrap_options& o) {
   auto c = std::make_unique<mpi_channel>(mpi, comm, o);
-#ifdef HAVE_SODIUM
   c->hold(configured_key::from(o));
-#endif
   return c;
 }
 

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
-
 #include "bootstrap/pair_seals.hpp"
 
-#include <algorithm>
-
-#ifdef HAVE_SODIUM
-#include <sodium.h>
-
+#include "base/mac.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/world_keys.hpp"
 
@@ -15,29 +9,19 @@ namespace xio::bootstrap {
 
 namespace {
 
-static_assert(secret::k_bytes == crypto_aead_chacha20poly1305_ietf_KEYBYTES && secret::k_bytes == crypto_kdf_KEYBYTES);
-static_assert(secret::k_bytes >= crypto_shorthash_KEYBYTES && crypto_shorthash_BYTES == 8);
-
-struct nonce {
-  std::byte bytes[crypto_aead_chacha20poly1305_ietf_NPUBBYTES]{};
-  explicit nonce(std::uint64_t number) { store_le64(bytes, number); }
-  const unsigned char* get() const { return reinterpret_cast<const unsigned char*>(bytes); }
-};
-
-const unsigned char* raw(const std::byte* p) { return reinterpret_cast<const unsigned char*>(p); }
-unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }
-
-// SipHash-2-4 of the number: some tags that were seen do not say what the next will be.
+// Some tags that were seen do not say what the next will be.
 std::uint64_t tag_of(const secret& key, std::uint64_t number) {
-  std::byte in[8], out[8];
+  std::byte in[8], out[mac::k_bytes];
   store_le64(in, number);
-  crypto_shorthash(raw(out), raw(in), sizeof in, key.data());
+  mac m(key.data(), "xio tag");
+  m.add(in);
+  m.result(out);
   return load_le64(out);
 }
 
 }  // namespace
 
-const std::size_t pair_seals::k_bytes = crypto_aead_chacha20poly1305_ietf_ABYTES;
+const std::size_t pair_seals::k_bytes = crypto::k_tag_bytes;
 
 pair_seals::pair_seals(channel& c) : rank_(c.rank()) {
   const auto keys = c.keys();
@@ -45,15 +29,13 @@ pair_seals::pair_seals(channel& c) : rank_(c.rank()) {
     direction to, from;
     if (rank != rank_) {
       const secret both = keys->with(rank, "xio ucx messages");
-      const std::uint64_t mine = rank < rank_ ? 1 : 3;  // 1, 2: from the higher rank
-      const std::uint64_t theirs = 4 - mine;
-      const auto derive = [&](std::uint64_t id, secret& out) {
-        crypto_kdf_derive_from_key(out.data(), secret::k_bytes, id, "xiopairs", both.data());
+      const bool lower = rank_ < rank;
+      const auto derive = [&](bool up, direction& out) {
+        mac(both.data(), up ? "xio seal to the higher rank" : "xio seal to the lower rank").result(out.seal.data());
+        mac(both.data(), up ? "xio tags to the higher rank" : "xio tags to the lower rank").result(out.tag.data());
       };
-      derive(mine, to.seal);
-      derive(mine + 1, to.tag);
-      derive(theirs, from.seal);
-      derive(theirs + 1, from.tag);
+      derive(lower, to);
+      derive(!lower, from);
     }
     to_.push_back(to);
     from_.push_back(from);
@@ -69,45 +51,17 @@ std::uint64_t pair_seals::tag_from(int rank, std::uint64_t number) const {
 
 std::vector<std::byte> pair_seals::seal(int to, std::uint64_t number, std::span<const std::byte> plain) const {
   std::vector<std::byte> sealed(plain.size() + k_bytes);
-  crypto_aead_chacha20poly1305_ietf_encrypt(raw(sealed.data()), nullptr, raw(plain.data()), plain.size(), nullptr, 0,
-                                            nullptr, nonce(number).get(),
-                                            to_[static_cast<std::size_t>(to)].seal.data());
+  auto* tag = reinterpret_cast<unsigned char*>(sealed.data() + plain.size());
+  crypto::seal(to_[static_cast<std::size_t>(to)].seal.view(), number, {}, plain, sealed.data(),
+               crypto::tag_room(tag, crypto::k_tag_bytes));
   return sealed;
 }
 
 bool pair_seals::unseal(int from, std::uint64_t number, std::span<const std::byte> sealed, std::byte* plain) const {
-  return crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), nullptr, nullptr, raw(sealed.data()), sealed.size(),
-                                                   nullptr, 0, nonce(number).get(),
-                                                   from_[static_cast<std::size_t>(from)].seal.data()) == 0;
+  const auto* tag = reinterpret_cast<const unsigned char*>(sealed.data() + sealed.size() - k_bytes);
+  return crypto::unseal(from_[static_cast<std::size_t>(from)].seal.view(), number, {},
+                        sealed.first(sealed.size() - k_bytes), plain,
+                        std::span<const unsigned char, crypto::k_tag_bytes>(tag, crypto::k_tag_bytes));
 }
 
 }  // namespace xio::bootstrap
-
-#else  // HAVE_SODIUM
-
-namespace xio::bootstrap {
-
-const std::size_t pair_seals::k_bytes = 0;
-
-pair_seals::pair_seals(channel& c) : rank_(c.rank()) {}
-
-// Ranks are below 4096.
-std::uint64_t pair_seals::tag_to(int, std::uint64_t number) const {
-  return number << 16 | static_cast<std::uint64_t>(rank_);
-}
-std::uint64_t pair_seals::tag_from(int rank, std::uint64_t number) const {
-  return number << 16 | static_cast<std::uint64_t>(rank);
-}
-
-std::vector<std::byte> pair_seals::seal(int, std::uint64_t, std::span<const std::byte> plain) const {
-  return {plain.begin(), plain.end()};
-}
-
-bool pair_seals::unseal(int, std::uint64_t, std::span<const std::byte> sealed, std::byte* plain) const {
-  std::copy(sealed.begin(), sealed.end(), plain);
-  return true;
-}
-
-}  // namespace xio::bootstrap
-
-#endif

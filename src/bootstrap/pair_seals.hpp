@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Seals for messages between any two ranks, for a carrier that takes what comes from anybody (UCX matches tags and does
 // not say who sent a message): 64 bits to address a message by, which nobody but the two can tell beforehand, and
-// ChaCha20-Poly1305 under a key of the pair and direction with the message's number as nonce. Without libsodium
-// messages go as they are.
+// ChaCha20-Poly1305 under a key of the pair and direction with the message's number as nonce.
 #pragma once
 #include <cstddef>
 #include <cstdint>

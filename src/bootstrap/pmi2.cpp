@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
 
 #include "bootstrap/pmi2.hpp"
 
@@ -13,6 +12,7 @@
 #include <mutex>
 #include <optional>
 
+#include "base/crypto.hpp"
 #include "bootstrap/unique_id.hpp"
 
 namespace xio::bootstrap {
@@ -206,11 +206,8 @@ std::string pmi2_client::get(const std::string& key) {
 }
 
 bool offered_slurms_pmi2() {
-#ifndef HAVE_SODIUM
-  return false;  // no unique ids
-#endif
-  return socket_of_launcher() && number(variable("PMI_RANK")) && !variable("SLURM_STEP_ID").empty() &&
-         variable("PMIX_RANK").empty();
+  return crypto::k_proves && socket_of_launcher() && number(variable("PMI_RANK")) &&
+         !variable("SLURM_STEP_ID").empty() && variable("PMIX_RANK").empty();
 }
 
 namespace {

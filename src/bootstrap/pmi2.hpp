@@ -56,7 +56,7 @@ class pmi2_client {
 bool offered_slurms_pmi2();
 
 // The process's first call begins the conversation, which lasts until its end. Throws XIO_ERR_CONFIG where PMI_FD is
-// not set or leads nowhere, XIO_ERR_UNSUPPORTED in a build without libsodium, and what connect_tcp throws.
+// not set or leads nowhere, and what connect_tcp throws.
 std::unique_ptr<channel> connect_pmi2(const bootstrap_options& o);
 
 }  // namespace xio::bootstrap

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -134,4 +132,3 @@ void incoming::fail_malformed() const {
 }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The TCP channel: settings, and exchanges over the star of proven links.
-#include "config.h"
-
 #include "bootstrap/bootstrap.hpp"
-#ifdef HAVE_SODIUM
+
 #include <poll.h>
-#include <sodium.h>
 
 #include <algorithm>
 #include <charconv>
@@ -288,6 +285,7 @@ tcp_settings tcp_settings::from(const bootstrap_options& o) {
   s.timeout_ms = o.timeout_ms;
   s.key = load_key(o);
   s.is_root = s.rank == 0;
+  s.trust_network = o.tcp_trust_network != 0;
   return s;
 }
 
@@ -312,20 +310,8 @@ std::unique_ptr<star_channel> make_star(const tcp_settings& s, std::vector<seale
 }
 
 std::unique_ptr<channel> connect_tcp(const bootstrap_options& o) {
-  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+  crypto::start();
   return connect_star(tcp_settings::from(o));
 }
 
 }  // namespace xio::bootstrap
-
-#else  // HAVE_SODIUM
-
-namespace xio::bootstrap {
-std::unique_ptr<channel> connect_tcp(const bootstrap_options&) {
-  fail(XIO_ERR_UNSUPPORTED,
-       "this libxio has no TCP bootstrap because it was built without libsodium; install libsodium-dev and configure "
-       "again, or start with mpirun");
-}
-}  // namespace xio::bootstrap
-
-#endif

@@ -33,6 +33,7 @@ struct tcp_settings {
   std::uint64_t timeout_ms = 0;
   secret key;
   bool is_root = false;
+  bool trust_network = false;  // XIO_TCP_TRUST_NETWORK
   tcp_names names;
   // Of a world by unique id (unique_id.hpp): the root's sockets, which listen already, and to the others its addresses.
   std::vector<unique_fd> listeners;

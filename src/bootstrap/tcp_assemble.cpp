@@ -6,8 +6,6 @@
 // it. A connection that proves the key and then sends a wrong value (another world size, a rank that is taken) comes
 // from a rank of this world with a wrong setting: the world is given up at once, and rank 0 sends every rank the
 // reason.
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <poll.h>
 
 #include <algorithm>
@@ -40,6 +38,7 @@ struct pending {
   std::string address;
   deadline until, crowded_until;
   banner_bytes banner;
+  std::string doubt;  // crypto::why_not_trusted
 };
 
 class assembly {
@@ -111,9 +110,14 @@ class assembly {
         return;
       }
       if (pending_.size() >= k_pending_max) drop_oldest("too many connections wait to prove the key");
-      pending p{byte_stream(std::move(fd)), from.text(), deadline::in(k_hello_ms), deadline::in(k_crowded_ms),
-                make_banner(ephemeral_)};
-      p.stream.queue(p.banner);
+      pending p{{},
+                from.text(),
+                deadline::in(k_hello_ms),
+                deadline::in(k_crowded_ms),
+                make_banner(ephemeral_),
+                crypto::why_not_trusted(fd.get(), s_.trust_network)};
+      p.stream = byte_stream(std::move(fd));
+      p.stream.queue(p.banner);  // the caller has a doubt, too, and says so
       pending_.push_back(std::move(p));
       step_pending(pending_.back(), 0);
       if (pending_.back().stream.fd() < 0) pending_.pop_back();  // its hello was there already
@@ -143,7 +147,7 @@ class assembly {
     p.stream.close();
     ++dropped_;
     if (dropped_ <= k_warnings_max)
-      log::warn("dropped the connection from {}: {}{}", p.address, why,
+      log::warn("dropped the connection from {}: {}{}", p.address, p.doubt.empty() ? why : p.doubt,
                 dropped_ == k_warnings_max ? "; more of them will be dropped without a word" : "");
   }
 
@@ -163,6 +167,7 @@ class assembly {
     hello_bytes hello;
     std::copy(p.stream.in().begin(), p.stream.in().end(), hello.begin());
     p.stream.clear_in();
+    if (!p.doubt.empty()) return drop(p, p.doubt);
     const auto rank = hello_rank(hello), size = hello_size(hello);
     if (!hello_proves_key(s_.key, p.banner, hello)) {
       p.stream.queue(make_reply(s_.key, p.banner, hello, verdict::refused));
@@ -285,4 +290,3 @@ class assembly {
 std::vector<sealed_link> assemble_world(tcp_settings& s) { return assembly(s).run(); }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

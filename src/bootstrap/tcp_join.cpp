@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Connecting the ranks, as every rank but the root does it.
-#include "config.h"
-#ifdef HAVE_SODIUM
 #include <poll.h>
 
 #include <algorithm>
@@ -139,6 +137,8 @@ class joining {
   std::optional<sealed_link> prove(byte_stream stream, const std::string& address) {
     banner_bytes banner;
     if (!read_message(stream, address, banner)) return {};
+    if (const auto why = crypto::why_not_trusted(stream.fd(), s_.trust_network); !why.empty())
+      fail(XIO_ERR_AUTH, "rank {} does not join {} at {}: {}", s_.rank, s_.names.root, address, why);
     const ephemeral_key ephemeral;
     const auto hello =
         make_hello(s_.key, banner, static_cast<std::uint32_t>(s_.rank), static_cast<std::uint32_t>(s_.size), ephemeral);
@@ -192,4 +192,3 @@ class joining {
 sealed_link join_world(const tcp_settings& s) { return joining(s).run(); }
 
 }  // namespace xio::bootstrap
-#endif  // HAVE_SODIUM

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/unique_id.hpp"
 
-#include "config.h"
-
-#ifdef HAVE_SODIUM
 #include <netinet/in.h>
-#include <sodium.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -19,7 +15,9 @@
 #include <string_view>
 
 #include "base/descriptors.hpp"
+#include "base/fnv.hpp"
 #include "base/interfaces.hpp"
+#include "base/mac.hpp"
 #include "base/port_range.hpp"
 #include "base/process.hpp"
 #include "bootstrap/tcp.hpp"
@@ -28,10 +26,10 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr std::string_view k_magic = "XIO.UID2";  // the last character is the version
+constexpr std::string_view k_magic = "XIO.UID3";  // the last character is the version
 constexpr std::size_t k_key_at = 8, k_place_at = 40, k_port_at = 48, k_families_at = 50, k_counts_at = 51;
 constexpr std::size_t k_addresses_at = 52, k_check_at = 120;
-constexpr std::size_t k_place_bytes = 8, k_check_bytes = 8;
+constexpr std::size_t k_place_bytes = 8, k_check_bytes = k_place_bytes;
 constexpr std::size_t k_four_bytes = 4, k_six_bytes = 16;
 constexpr std::size_t k_count_most = 15;
 enum families : unsigned char { has_four = 1, has_six = 2 };
@@ -39,27 +37,23 @@ static_assert(sizeof(xio_unique_id_t) == 128 && k_check_at + k_check_bytes == si
 
 using place = std::array<unsigned char, k_place_bytes>;
 
+place hash_of(std::span<const std::byte> bytes) {
+  const std::uint64_t hash = fnv_1a(bytes);
+  place out;
+  std::memcpy(out.data(), &hash, out.size());
+  return out;
+}
+
 // Addresses of the loopback interface lead to one process only within a network namespace.
 place this_place() {
   std::string text;
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), text);
   struct stat net {};
   if (stat("/proc/self/ns/net", &net) == 0) text += fmt::format(" {} {}", net.st_dev, net.st_ino);
-  place out;
-  std::array<unsigned char, crypto_generichash_BYTES> whole;
-  crypto_generichash(whole.data(), whole.size(), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                     nullptr, 0);
-  std::copy_n(whole.begin(), out.size(), out.begin());
-  return out;
+  return hash_of(std::as_bytes(std::span(text)));
 }
 
-std::array<unsigned char, k_check_bytes> check_of(const xio_unique_id_t& id) {
-  std::array<unsigned char, crypto_generichash_BYTES> whole;
-  crypto_generichash(whole.data(), whole.size(), id.bytes, k_check_at, nullptr, 0);
-  std::array<unsigned char, k_check_bytes> out;
-  std::copy_n(whole.begin(), out.size(), out.begin());
-  return out;
-}
+place check_of(const xio_unique_id_t& id) { return hash_of(std::as_bytes(std::span(id.bytes).first(k_check_at))); }
 
 // On every interface; 0: a port that the system chooses. None with the reason in errno.
 unique_fd listen_everywhere(int family, std::uint16_t port) {
@@ -84,7 +78,9 @@ class open_ids {
   static constexpr std::size_t k_most = 16;
   static name name_of(const xio_unique_id_t& id) {
     name n;
-    crypto_generichash(n.data(), n.size(), id.bytes, sizeof id.bytes, nullptr, 0);
+    mac m(id.bytes + k_key_at, "xio unique id name");
+    m.add(id.bytes, sizeof id.bytes);
+    m.result(n.data());
     return n;
   }
   void keep(const xio_unique_id_t& id, std::vector<unique_fd> listeners) {
@@ -251,12 +247,6 @@ std::vector<socket_address> addresses_in(const xio_unique_id_t& id, const networ
 
 namespace {
 
-void derive_key(const xio_unique_id_t& id, secret& out) {
-  constexpr unsigned char k_purpose[] = "xio unique id 1";
-  crypto_generichash(out.data(), secret::k_bytes, id.bytes + k_key_at, secret::k_bytes, k_purpose,
-                     sizeof k_purpose - 1);
-}
-
 tcp_settings settings_of(const bootstrap_options& o, const place_by_id& mine) {
   tcp_settings s;
   s.rank = mine.rank;
@@ -264,7 +254,8 @@ tcp_settings settings_of(const bootstrap_options& o, const place_by_id& mine) {
   s.timeout_ms = o.timeout_ms;
   s.names = {"the PE that made the unique id", "the unique id", "xio_init_attr_t.unique_rank",
              "xio_init_attr_t.unique_size", "unique id"};
-  derive_key(mine.id, s.key);
+  mac(mine.id.bytes + k_key_at, "xio unique id 3").result(s.key.data());
+  s.trust_network = o.tcp_trust_network != 0;
   s.listeners = ids().take(mine.id);  // only once: a second PE of this process joins as any other does
   s.is_root = !s.listeners.empty();
   s.addresses = addresses_in(mine.id, o);
@@ -281,19 +272,15 @@ void refuse_wrong_rank(const tcp_settings& s) {
        s.size, k_tcp_ranks_max);
 }
 
-void need_sodium() {
-  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
-}
-
 }  // namespace
 
 xio_unique_id_t make_unique_id(const network_options& o) {
-  need_sodium();
+  crypto::start();
   const auto addresses = addresses_for_others(o);
   auto listeners = listen_for_id(o);
   xio_unique_id_t id{};
   std::memcpy(id.bytes, k_magic.data(), k_magic.size());
-  randombytes_buf(id.bytes + k_key_at, secret::k_bytes);
+  crypto::fill_random(id.bytes + k_key_at, secret::k_bytes);
   const auto here = this_place();
   std::memcpy(id.bytes + k_place_at, here.data(), here.size());
   const auto port = port_of(listeners.front());
@@ -320,7 +307,7 @@ listening_member listen_for_members(const network_options& o) {
 }
 
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine) {
-  need_sodium();
+  crypto::start();
   refuse_what_is_no_id(mine.id);
   auto s = settings_of(o, mine);
   refuse_wrong_rank(s);
@@ -328,20 +315,3 @@ std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const pla
 }
 
 }  // namespace xio::bootstrap
-
-#else  // HAVE_SODIUM
-
-#include "base/error.hpp"
-
-namespace xio::bootstrap {
-namespace {
-[[noreturn]] void refuse_without_sodium() {
-  fail(XIO_ERR_UNSUPPORTED,
-       "this libxio has no unique ids because it was built without libsodium; install libsodium-dev and configure "
-       "again, or start with mpirun");
-}
-}  // namespace
-xio_unique_id_t make_unique_id(const network_options&) { refuse_without_sodium(); }
-std::unique_ptr<channel> connect_unique_id(const bootstrap_options&, const place_by_id&) { refuse_without_sodium(); }
-}  // namespace xio::bootstrap
-#endif

@@ -18,8 +18,7 @@
 
 namespace xio::bootstrap {
 
-// Throws XIO_ERR_IO without a socket to listen at, XIO_ERR_CONFIG for an option that is wrong, XIO_ERR_UNSUPPORTED in a
-// build without libsodium.
+// Throws XIO_ERR_IO without a socket to listen at, XIO_ERR_CONFIG for an option that is wrong.
 xio_unique_id_t make_unique_id(const network_options& o);
 
 // The place that a program gives this PE, instead of a launcher.

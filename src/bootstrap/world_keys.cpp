@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "config.h"
-#ifdef HAVE_SODIUM
-#include <sodium.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "base/mac.hpp"
 #include "bootstrap/bytes.hpp"
-#include "bootstrap/mac.hpp"
 #include "bootstrap/world_keys.hpp"
 
 namespace xio::bootstrap {
@@ -29,7 +25,7 @@ mac proof_of(const secret& key, int rank, int size, const ephemeral_key::half& p
   std::byte numbers[8];
   store_le32(numbers, static_cast<std::uint32_t>(rank));
   store_le32(numbers + 4, static_cast<std::uint32_t>(size));
-  mac m(key, "xio world open half");
+  mac m(key.data(), "xio world open half");
   m.add(numbers);
   m.add(std::as_bytes(std::span(public_half)));
   return m;
@@ -68,7 +64,7 @@ std::shared_ptr<const configured_key> configured_key::from(const bootstrap_optio
   if (!has_key(o)) return nullptr;
   auto out = std::make_shared<configured_key>();
   try {
-    if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+    crypto::start();
     out->key = load_key(o);
   } catch (const error& e) {
     out->wrong = e;
@@ -81,9 +77,9 @@ world_keys::world_keys(int rank, bool proven, const configured_key* key) : rank_
 }
 
 std::shared_ptr<const world_keys> world_keys::agree(channel& c, const configured_key* key, bool sealed) {
-  if (sodium_init() < 0) fail(XIO_ERR_UNSUPPORTED, "libsodium found no source of random numbers on this machine");
+  crypto::start();
   if (sealed) key = nullptr;  // the channel is what the key would prove
-  const std::shared_ptr<world_keys> made(new world_keys(c.rank(), sealed || key != nullptr, key));
+  const std::shared_ptr<world_keys> made(new world_keys(c.rank(), crypto::k_proves && (sealed || key != nullptr), key));
   offer mine{};
   store_le32(mine.state, static_cast<std::uint32_t>(state_of(key)));
   mine.public_half = made->mine_.public_half();
@@ -98,23 +94,20 @@ std::shared_ptr<const world_keys> world_keys::agree(channel& c, const configured
 secret world_keys::with(int rank, std::string_view purpose) const {
   const auto lower = static_cast<std::size_t>(std::min(rank, rank_)),
              higher = static_cast<std::size_t>(std::max(rank, rank_));
-  const auto us = rank_ <= rank ? ephemeral_key::role::caller : ephemeral_key::role::callee;
-  ephemeral_key::half one, other;
-  if (!mine_.agree(us, public_halves_[static_cast<std::size_t>(rank)].data(), one, other))
+  ephemeral_key::half both;
+  if (!mine_.agree(public_halves_[static_cast<std::size_t>(rank)].data(), both))
     fail(XIO_ERR_AUTH, "rank {} showed an open key that is none; run the same XIO on every rank", rank);
   std::byte numbers[12];
   store_le32(numbers, static_cast<std::uint32_t>(public_halves_.size()));
   store_le32(numbers + 4, static_cast<std::uint32_t>(lower));
   store_le32(numbers + 8, static_cast<std::uint32_t>(higher));
-  mac m(key_, purpose);
+  mac m(key_.data(), purpose);
   m.add(numbers);
-  for (const auto* piece :
-       {&public_halves_[lower], &public_halves_[higher], &std::as_const(one), &std::as_const(other)})
+  for (const auto* piece : {&public_halves_[lower], &public_halves_[higher], &std::as_const(both)})
     m.add(std::as_bytes(std::span(*piece)));
   secret out;
   m.result(out.data());
-  sodium_memzero(one.data(), one.size());
-  sodium_memzero(other.data(), other.size());
+  explicit_bzero(both.data(), both.size());
   return out;
 }
 
@@ -124,16 +117,3 @@ std::shared_ptr<const world_keys> channel::keys() {
 }
 
 }  // namespace xio::bootstrap
-#else  // HAVE_SODIUM
-#include "bootstrap/world_keys.hpp"
-
-namespace xio::bootstrap {
-
-std::shared_ptr<const world_keys> channel::keys() {
-  fail(XIO_ERR_UNSUPPORTED,
-       "this libxio was built without libsodium, so PEs have no keys; install libsodium-dev and "
-       "configure again");
-}
-
-}  // namespace xio::bootstrap
-#endif

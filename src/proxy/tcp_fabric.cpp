@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_fabric.hpp"
 
-#include <sodium.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -51,8 +50,8 @@ socket_address take_place(std::span<const std::byte>& rest, std::uint16_t port) 
 
 tcp_fabric::tcp_fabric(const payload_agent& payload, tcp_settings settings)
     : payload_(payload), settings_(std::move(settings)), keys_(settings_.seed) {
-  if (sodium_init() < 0) fail(XIO_ERR_INTERNAL, "libsodium does not start, so links between NICs cannot be proved");
-  tcp::fill_random(id_.data(), id_.size());
+  crypto::start();
+  crypto::fill_random(id_.data(), id_.size());
   listener_ = tcp::listen_at(settings_.address);
   room_.ready = unique_fd(epoll_create1(EPOLL_CLOEXEC));
   epoll_event call{EPOLLIN, {.ptr = nullptr}};
@@ -123,8 +122,8 @@ void tcp_fabric::connect_peers(const std::vector<device_address>& all) {
 void tcp_fabric::link_to_self() {
   auto [one, other] = tcp::socket_pair();
   tcp::session keys;  // within this process: nobody has to agree on them
-  tcp::fill_random(keys.from_caller.data(), keys.from_caller.size());
-  tcp::fill_random(keys.from_callee.data(), keys.from_callee.size());
+  crypto::fill_random(keys.from_caller.data(), keys.from_caller.size());
+  crypto::fill_random(keys.from_callee.data(), keys.from_callee.size());
   auto own = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
   mirror_ = std::make_shared<tcp::link>(settings_.pe, clock::now(), settings_.faults, room_);
   own->open(std::move(one), keys, true);
@@ -148,7 +147,8 @@ std::shared_ptr<tcp::link> tcp_fabric::link_to(int pe) {
     std::vector<socket_address> places = p.places;
     sort_by_nearness(places, interface_choice(settings_.network.tcp_interface).of(own_addresses()));
     way->call(std::make_unique<tcp::caller>(settings_.key_with(pe), static_cast<std::uint32_t>(settings_.pe),
-                                            static_cast<std::uint32_t>(pe), p.id, std::move(places)));
+                                            static_cast<std::uint32_t>(pe), p.id, std::move(places),
+                                            settings_.network.tcp_trust_network != 0));
   }
   links_[pe] = way;
   return way;
@@ -181,7 +181,8 @@ void tcp_fabric::accept() {
                 text_of_no_descriptor(err));
     if (!fd) return;
     if (full) visitors_.erase(oldest);
-    visitors_.emplace_back(settings_.key_with, std::move(fd), clock::now() + k_visit);
+    visitors_.emplace_back(settings_.key_with, std::move(fd), clock::now() + k_visit,
+                           settings_.network.tcp_trust_network != 0);
   }
 }
 

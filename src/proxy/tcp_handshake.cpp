@@ -40,8 +40,14 @@ bool send_short(int fd, const void* from, std::size_t bytes) {
 // --- Calling -----------------------------------------------------------------------------------------
 
 caller::caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
-               std::vector<socket_address> places)
-    : key_(key), me_(me), them_(them), target_(target), race_(std::move(places)), outcomes_(race_.addresses().size()) {}
+               std::vector<socket_address> places, bool trust_network)
+    : key_(key),
+      me_(me),
+      them_(them),
+      target_(target),
+      trust_network_(trust_network),
+      race_(std::move(places)),
+      outcomes_(race_.addresses().size()) {}
 
 std::string caller::tried() const {
   std::string out;
@@ -88,6 +94,10 @@ step caller::go_on() {
   const step got = incoming_.receive(fd_.get(), &reply_, sizeof reply_);
   if (got == step::pending) return got;
   if (got == step::failed) return give_up_place("it hangs up");
+  if (const auto why = crypto::why_not_trusted(fd_.get(), trust_network_); !why.empty()) {
+    give_up_place(why);
+    return step::failed;
+  }
   if (!is_proven(key_, hello_, reply_) || !agree(key_, hello_, reply_, *ephemeral_, true, session_))
     return give_up_place("another world or key");
   ephemeral_.reset();
@@ -116,6 +126,10 @@ step visitor::go_on(std::uint32_t me, const identity& mine) {
     if (!is_hello(hello_) || hello_.callee != me || hello_.caller >= me ||
         std::memcmp(hello_.target, mine.data(), mine.size()) != 0)
       return step::failed;
+    if (const auto why = crypto::why_not_trusted(fd_.get(), trust_network_); !why.empty()) {
+      log::warn("a call that says it is PE {}'s is refused: {}", hello_.caller, why);
+      return step::failed;
+    }
     try {
       key_ = key_with_(static_cast<int>(hello_.caller));
     } catch (const error& e) {

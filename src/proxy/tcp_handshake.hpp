@@ -33,8 +33,8 @@ bool send_short(int fd, const void* from, std::size_t bytes);
 class caller {
  public:
   caller(const tcp_key& key, std::uint32_t me, std::uint32_t them, const identity& target,
-         std::vector<socket_address> places);
-  // Failed: nobody listens at any of the addresses.
+         std::vector<socket_address> places, bool trust_network);
+  // Failed: nobody listens at any of the addresses, or who does is not trusted.
   step go_on();
   // After `done`.
   unique_fd take(seal& out, seal& in);
@@ -47,6 +47,7 @@ class caller {
   const tcp_key key_;
   const std::uint32_t me_, them_;
   const identity target_;
+  const bool trust_network_;
   connect_race race_;
   std::vector<std::string> outcomes_;  // of addresses that took a call; as the race's
   unique_fd fd_;
@@ -61,8 +62,8 @@ class caller {
 
 class visitor {
  public:
-  visitor(const tcp_key_source& key_with, unique_fd fd, clock::time_point until)
-      : key_with_(key_with), fd_(std::move(fd)), until_(until) {}
+  visitor(const tcp_key_source& key_with, unique_fd fd, clock::time_point until, bool trust_network)
+      : key_with_(key_with), fd_(std::move(fd)), until_(until), trust_network_(trust_network) {}
   // Failed: not for this NIC, or no proof.
   step go_on(std::uint32_t me, const identity& mine);
   // Whether its first message is of this protocol, but of another version.
@@ -76,6 +77,7 @@ class visitor {
   tcp_key key_;  // with the PE that it says it is
   unique_fd fd_;
   const clock::time_point until_;
+  const bool trust_network_;
   bool replied_ = false, other_version_ = false;
   std::optional<ephemeral_key> ephemeral_;
   session session_;

@@ -10,8 +10,8 @@
 // refused. The seal's keys come from key, hello, reply and what E and F agree on (base/ephemeral_key.hpp): with the key
 // alone nobody forges a record of a connection that he has listened to.
 //
-// A record carries the Poly1305 tag of RFC 8439's AEAD with the record as its associated data and no message
-// (libsodium), under a key of its direction and the record's number as nonce: what was altered, left out, repeated or
+// A record carries the Poly1305 tag of RFC 8439's AEAD with the record as its associated data and no message,
+// under a key of its direction and the record's number as nonce: what was altered, left out, repeated or
 // moved is noticed. Payload is not encrypted, as it is not on an RDMA network; a tag costs a third of encrypting.
 #pragma once
 #include <array>
@@ -43,8 +43,6 @@ struct reply {
 struct proof {
   unsigned char mac[k_mac_bytes];
 };
-
-void fill_random(void* to, std::size_t bytes);
 
 hello make_hello(std::uint32_t caller, std::uint32_t callee, const identity& target, const ephemeral_key& mine);
 // Of a hello, or of its first bytes: an older version's is shorter.

@@ -5,14 +5,18 @@
 //
 // Exit status: 0; 1 if data or an engine was wrong (the sentence says which); 2 for a wrong command line, and then
 // nothing was touched; 130 if a signal ended what has an end.
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/error.hpp"
 #include "config.h"
 #include "tools/command_line.hpp"
 #include "tools/overwrite.hpp"
+#include "tools/result_table.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-tester/settings.hpp"
 
@@ -43,6 +47,7 @@ void add_shared(tools::command& app, settings& all) {
   app.flag("--histogram", s.histogram, "print a histogram of latencies");
   app.flag("--less-timing", s.less_timing, "keep sums, and not the time of each op");
   app.flag("--substep-timing", s.substep_timing, "print where the time of an op goes");
+  app.flag("--json", s.wants_json, "print results for programs, and all else on standard error");
   app.flag("--pci-mmio-bridge", s.mmio_bridge, "send the doorbells of an emulated drive through QEMU's bridge");
   app.word("--dump-pattern", d.path, "write the test pattern to this file, and end");
   app.number("--dump-pattern-seed", d.seed, "its seed");
@@ -67,6 +72,7 @@ int run_alone(const tools::command& app, const settings& s) {
       return refuse("--dump-pattern: " + lost + "; add --i-know if that is meant");
     return run_dump(s.dump);
   }
+  if (s.shared.wants_json) return refuse("--json goes with an endpoint");
   for (const char* flag :
        {"--dump-pattern-seed", "--dump-pattern-size", "--dump-pattern-block-size", "--dump-pattern-offset", "--i-know"})
     if (app.given(flag)) return refuse(std::string(flag) + " goes with --dump-pattern");
@@ -120,10 +126,22 @@ int main(int argc, char** argv) {
   for (tools::command at : {add_echo(app, s.echo), add_nvme(app, s.nvme), add_rdma(app, s.rdma), add_sdma(app, s.sdma)})
     at.take_flags_of_parent();
   if (const auto status = app.parse(argc, argv)) return *status;
+  std::optional<tools::result_table> json;
+  if (s.shared.wants_json) {
+    // All text goes to standard error, and standard output is the table's alone.
+    std::FILE* out = fdopen(dup(STDOUT_FILENO), "w");
+    if (out == nullptr || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return refuse("--json: no file descriptor is left");
+    json.emplace(tools::table_format::json, tools::facts{{"program", "xio-tester"}, {"version", PACKAGE_VERSION}}, out);
+    s.shared.json = &*json;
+  }
   int status = k_exit_failed;
   if (xio::guard([&] { status = run(app, s); }) != XIO_OK) {
     std::fprintf(stderr, "xio-tester: %s\n", xio::last_error());
-    return k_exit_failed;
+    status = k_exit_failed;
+  }
+  if (json && status != tools::k_exit_usage && !json->finish()) {
+    std::fprintf(stderr, "xio-tester: the results cannot be written\n");
+    status = k_exit_failed;
   }
   return xio::tools::ended("xio-tester", status);
 }

@@ -54,8 +54,25 @@ xiocc=$(find "$root" -path '*/bin/xiocc')
 CXX=$CXX "$xiocc" -O0 -Wall -Wextra -Werror "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/in-one"
 CXX=$CXX "$xiocc" -O0 -c "${sanitize[@]}" "$srcdir/tests/install/hello.hip" -o "$root/two.o"
 CXX=$CXX "$xiocc" "${sanitize[@]}" "$root/two.o" -o "$root/in-two"
-printf '#include <hip/hip_runtime.h>\n__global__ void k(float4 *v) { v->x = sqrtf(v->y) + max(1, 2) + __clz(1); }\nint main() { return 0; }\n' >"$root/names.hip"
-XIOCC_PACKAGE=xio-hip-names CXX=$CXX "$xiocc" -O0 -c "$root/names.hip" -o "$root/names.o"
+cat >"$root/names.cpp" <<'EOF'
+#include <hip/hip_runtime.h>
+__global__ void k(float4 *v) {
+  extern __shared__ float room[];
+  room[threadIdx.x] = sqrtf(v->y) + max(1, 2) + __clz(1);
+  __syncthreads();
+  if (threadIdx.x == 0) v->x = room[63];
+}
+int main() {
+  float4 *v = nullptr;
+  if (hipMallocManaged(reinterpret_cast<void **>(&v), sizeof *v) != hipSuccess) return 2;
+  v->y = 16;
+  k<<<1, 64,
+      64 * sizeof(float)>>>(v);
+  return hipDeviceSynchronize() == hipSuccess && v->x == 4 + 2 + 31 ? 0 : 1;
+}
+EOF
+XIOCC_PACKAGE=xio-hip-names CXX=$CXX "$xiocc" -O0 -x hip "$root/names.cpp" -o "$root/names"
+if [ "$gpu" = host ]; then "$root/names"; fi
 # With engines and families left out, which the program then tells the library.
 # shellcheck disable=SC2046
 device_compile $(pkg_config --define-variable=engines=direct+rdma --define-variable=families=mlx5 --variable=device_flags) \

@@ -99,7 +99,7 @@ TEST_F(nic_tcp_peers, why_no_address_replies) {
   const auto gone = m::tcp::listen_at("127.0.0.1").places[0];
   const auto tried = [&] {
     const auto key = settings_of(0).key_with(1);
-    m::tcp::caller c(key, 0, 1, {}, {gone, gone});
+    m::tcp::caller c(key, 0, 1, {}, {gone, gone}, false);
     const auto until = clock_type::now() + 5s;
     while (c.go_on() == m::tcp::step::pending && clock_type::now() < until) {
     }

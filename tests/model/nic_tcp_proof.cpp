@@ -3,7 +3,6 @@
 #include "proxy/tcp_proof.hpp"
 
 #include <poll.h>
-#include <sodium.h>
 #include <sys/socket.h>
 
 #include "../gtest.hpp"
@@ -27,7 +26,7 @@ tcp_key key_of(unsigned char fill) {
 class nic_tcp_proof : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_GE(sodium_init(), 0);
+    xio::crypto::start();
     caller_.emplace();
     callee_.emplace();
     hello_ = tcp::make_hello(0, 1, target_, *caller_);
@@ -122,7 +121,7 @@ class nic_tcp_handshake : public nic_tcp_proof {
   };
   judged visit(const std::string& words) {
     auto [local, remote] = tcp::socket_pair();
-    tcp::visitor v(key_with_, std::move(local), until_);
+    tcp::visitor v(key_with_, std::move(local), until_, false);
     EXPECT_EQ(send(remote.get(), words.data(), words.size(), MSG_NOSIGNAL), static_cast<ssize_t>(words.size()));
     const auto begin = tcp::clock::now();
     tcp::step how = tcp::step::pending;
@@ -148,7 +147,7 @@ TEST_F(nic_tcp_handshake, a_recorded_call_is_refused) {
 // A whole handshake passes through a recorder of every byte: the recording has neither the key nor the seals' keys.
 TEST_F(nic_tcp_handshake, an_eavesdropper_hears_no_key) {
   tcp::listener at = tcp::listen_at("127.0.0.1"), between = tcp::listen_at("127.0.0.1");
-  tcp::caller c(key_, 0, 1, target_, between.places);
+  tcp::caller c(key_, 0, 1, target_, between.places, false);
   xio::connect_race onward({at.places[0]});
   std::optional<tcp::visitor> v;
   xio::unique_fd to_caller, to_callee;
@@ -168,7 +167,7 @@ TEST_F(nic_tcp_handshake, an_eavesdropper_hears_no_key) {
     if (!to_callee && onward.step() == xio::connect_race::state::connected) to_callee = onward.take();
     if (!to_callee) continue;
     if (!v) {
-      if (auto fd = tcp::accept_one(at.fd.get(), err)) v.emplace(key_with_, std::move(fd), until_);
+      if (auto fd = tcp::accept_one(at.fd.get(), err)) v.emplace(key_with_, std::move(fd), until_, false);
       continue;
     }
     pass(to_caller, to_callee);

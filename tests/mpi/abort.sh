@@ -25,12 +25,10 @@ ends() {
 }
 
 ends 7 1 env XIO_BOOTSTRAP=local "$program" 7
-if has HAVE_SODIUM; then
-  ends 42 3 "$builddir/xiorun" -n 3 "$program" 42
-  ends 1 2 "$builddir/xiorun" -n 2 "$program" 0
-  ends 1 2 "$builddir/xiorun" -n 2 "$program" 256
-  if has HAVE_UCX; then ends 9 2 env XIO_BOOTSTRAP=ucx "$builddir/xiorun" -n 2 "$program" 9; fi
-fi
+ends 42 3 "$builddir/xiorun" -n 3 "$program" 42
+ends 1 2 "$builddir/xiorun" -n 2 "$program" 0
+ends 1 2 "$builddir/xiorun" -n 2 "$program" 256
+if has HAVE_UCX; then ends 9 2 env XIO_BOOTSTRAP=ucx "$builddir/xiorun" -n 2 "$program" 9; fi
 if can_mpirun; then
   export -f mpirun_np
   export MPIRUN

@@ -8,7 +8,6 @@
 inside=(unshare --pid --fork --mount-proc)
 if [ "$(id -u)" != 0 ]; then inside=(unshare --user --map-root-user --pid --fork --mount-proc); fi
 if ! "${inside[@]}" true 2>/dev/null; then skip 'this user may not make PID namespaces'; fi
-if ! has HAVE_SODIUM; then skip 'xiorun wants libsodium'; fi
 if ! on_host_platform; then skip 'a GPU driver knows processes by the namespace that it was loaded in'; fi
 
 # relays WORDS [VARIABLE=VALUE]: data comes through, and the log says WORDS

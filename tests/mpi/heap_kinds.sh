@@ -58,7 +58,7 @@ XIO_HEAP_KIND=managed
 suite any 1 direct 'heap touched'
 if [ "$gpu" = host ]; then
   suite any 2 direct 'heap touched' rma
-elif has HAVE_SODIUM && has XIO_ENABLE_MODEL; then
+elif has XIO_ENABLE_MODEL; then
   suite any 2 auto 'heap touched' rma
   says 'managed memory cannot be mapped by another process.*go by RDMA' "$builddir/xio-info" --world
   XIO_ROUTE=direct refused 'route direct wants heaps .*managed memory cannot be mapped' "$builddir/xio-info" --world
@@ -77,7 +77,7 @@ unset XIO_HEAP_KIND
 # Heaps that nobody maps: what a machine without peer access does.
 export XIO_PEER_ACCESS=off
 XIO_ROUTE=direct refused 'route direct wants heaps .*XIO_PEER_ACCESS=off' "$builddir/xio-info" --world
-if has HAVE_SODIUM && has XIO_ENABLE_MODEL; then
+if has XIO_ENABLE_MODEL; then
   suite any 2 auto heap sync
   suite any 4 auto heap
   says 'pe1_8 +rdma' "$builddir/xio-info" --world

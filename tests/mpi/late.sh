@@ -29,25 +29,21 @@ try() {
 }
 
 # An op comes after a vote without its peer has ended, and before the program looks for the last time.
-if has HAVE_SODIUM; then
-  # Nothing is given up for lack of an acknowledgement before kernels give up.
-  for mode in destroy recover; do
-    try 'a peer that is stopped' 2 $mode XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
-  done
-  for pes in 3 4; do
-    try "a peer of $pes that is stopped" $pes recover XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
-  done
-fi
+# Nothing is given up for lack of an acknowledgement before kernels give up.
+for mode in destroy recover; do
+  try 'a peer that is stopped' 2 $mode XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
+done
+for pes in 3 4; do
+  try "a peer of $pes that is stopped" $pes recover XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_NIC_TCP_ACK_MS=60000
+done
 for mode in 'destroy cold' 'recover cold'; do
   try 'a slow NIC' 2 "$mode" XIO_ROUTE=rdma XIO_NIC_EXECUTOR=shm XIO_MODEL_FAULTS=delay=1:2500ms/pe0/queue1
   try 'a slow copy engine' 2 "$mode" XIO_ROUTE=sdma XIO_MODEL_FAULTS=sdma_delay@0=2500ms
 done
 slow=delay=1:2500ms/pe1/queue0
 try 'the slow NIC of a peer' 2 put XIO_ROUTE=rdma XIO_NIC_EXECUTOR=shm XIO_MODEL_FAULTS=$slow
-if has HAVE_SODIUM; then
-  # Requests wait where the peer's NIC has them, or come again.
-  try 'the slow NIC of a peer' 2 put XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_MODEL_FAULTS=$slow
-fi
+# Requests wait where the peer's NIC has them, or come again.
+try 'the slow NIC of a peer' 2 put XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_MODEL_FAULTS=$slow
 truncate -s 64M "$file"
 try 'a busy drive' 1 "unregister file:$file" XIO_NVME_MDTS=8M
 try 'a slow drive' 1 "storage file:$file" XIO_MODEL_FAULTS=nvme_delay=1:2s

@@ -82,11 +82,9 @@ refused 'torchrun started 8 tasks \(WORLD_SIZE=8\)' RANK=0 LOCAL_RANK=0 WORLD_SI
 refused 'torchrun started at least 4 tasks \(LOCAL_WORLD_SIZE=4\)' LOCAL_RANK=0 LOCAL_WORLD_SIZE=4
 # With torchrun's place, too, the worlds go over TCP, and torchrun passes no key on.
 torch=(MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2)
-if has HAVE_SODIUM; then
-  gets 3 '^XIO_ERR_CONFIG: the TCP bootstrap has no key; ' "${torch[@]}" RANK=0 WORLD_SIZE=2
-  gets 3 '^XIO_ERR_TIMEOUT: the world of 2 ranks at 127.0.0.1:29501 .* have the same MASTER_ADDR and MASTER_PORT' \
-    "${torch[@]}" RANK=0 WORLD_SIZE=2 XIO_TCP_KEY=0123456789abcdef XIO_TIMEOUT_MS=300
-fi
+gets 3 '^XIO_ERR_CONFIG: the TCP bootstrap has no key; ' "${torch[@]}" RANK=0 WORLD_SIZE=2
+gets 3 '^XIO_ERR_TIMEOUT: the world of 2 ranks at 127.0.0.1:29501 .* have the same MASTER_ADDR and MASTER_PORT' \
+  "${torch[@]}" RANK=0 WORLD_SIZE=2 XIO_TCP_KEY=0123456789abcdef XIO_TIMEOUT_MS=300
 alone "${torch[@]}" RANK=0 WORLD_SIZE=1 LOCAL_WORLD_SIZE=1
 refused 'torchrun started 2 tasks' RANK=0 LOCAL_RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=x
 # Those names mean nothing by themselves.
@@ -116,39 +114,37 @@ grep -q 'Slurm started 2 tasks' "$work/out" || {
 }
 
 # Over TCP, rank and size are the launcher's where they are not given.
-if has HAVE_SODIUM; then
-  # pair 'PATTERN OF RANK 1' VARIABLE-OF-RANK VARIABLE=VALUE...
-  pair() {
-    local pattern=$1 rank=$2 root=127.0.0.1:$((20000 + RANDOM % 12000)) first
-    shift 2
-    env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" XIO_TIMEOUT_MS=20000 XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=0" "$@" "$probe" who \
-      >"$work/first" 2>&1 &
-    first=$!
-    gets 0 "$pattern" XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=1" "$@"
-    wait $first || { echo "FAIL rank 0 of $*: $(cat "$work/first")"; failures=$((failures + 1)); }
-  }
-  pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
-  pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
-  pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_STEP_NUM_TASKS=4 XIO_TCP_SIZE=2
-  pair '^rank 1 of 2 by tcp$' RANK WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1
-  # torchrun's place, and its numbers where mpirun or srun has started torchrun on each node.
-  torch_pair() {
-    local port=$((20000 + RANDOM % 12000))
-    pair '^rank 1 of 2 by tcp$' RANK XIO_TCP_ROOT= WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR="$1" MASTER_PORT=$port "${@:2}"
-  }
-  torch_pair 127.0.0.1
-  torch_pair ::1
-  torch_pair localhost TORCHELASTIC_RUN_ID=none OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1
-  torch_pair localhost TORCHELASTIC_RUN_ID=5 PMI_RANK=0 PMI_SIZE=1 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1
-  pair '^rank 1 of 2 by tcp$' PMI_RANK PMI_SIZE=2
-  pair '^rank 1 of 2 by tcp$' FLUX_TASK_RANK FLUX_JOB_SIZE=2 XIO_BOOTSTRAP=tcp
-  tcp=(XIO_TCP_ROOT=127.0.0.1:4711 XIO_TCP_KEY=0123456789abcdef)
-  gets 3 '^XIO_ERR_CONFIG: XIO_TCP_SIZE is not set' "${tcp[@]}" "${batch[@]}"
-  gets 3 "^XIO_ERR_CONFIG: XIO_TCP_RANK='2' is not a whole number in 0..1" "${tcp[@]}" XIO_TCP_SIZE=2 SLURM_PROCID=2 \
-    SLURM_STEP_NUM_TASKS=4
-  # A size of one that is written down is on purpose.
-  gets 0 '^rank 0 of 1 by tcp$' "${tcp[@]}" XIO_TCP_RANK=0 XIO_TCP_SIZE=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2
-fi
+# pair 'PATTERN OF RANK 1' VARIABLE-OF-RANK VARIABLE=VALUE...
+pair() {
+  local pattern=$1 rank=$2 root=127.0.0.1:$((20000 + RANDOM % 12000)) first
+  shift 2
+  env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" XIO_TIMEOUT_MS=20000 XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=0" "$@" "$probe" who \
+    >"$work/first" 2>&1 &
+  first=$!
+  gets 0 "$pattern" XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=1" "$@"
+  wait $first || { echo "FAIL rank 0 of $*: $(cat "$work/first")"; failures=$((failures + 1)); }
+}
+pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
+pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
+pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_STEP_NUM_TASKS=4 XIO_TCP_SIZE=2
+pair '^rank 1 of 2 by tcp$' RANK WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1
+# torchrun's place, and its numbers where mpirun or srun has started torchrun on each node.
+torch_pair() {
+  local port=$((20000 + RANDOM % 12000))
+  pair '^rank 1 of 2 by tcp$' RANK XIO_TCP_ROOT= WORLD_SIZE=2 LOCAL_RANK=0 MASTER_ADDR="$1" MASTER_PORT=$port "${@:2}"
+}
+torch_pair 127.0.0.1
+torch_pair ::1
+torch_pair localhost TORCHELASTIC_RUN_ID=none OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1
+torch_pair localhost TORCHELASTIC_RUN_ID=5 PMI_RANK=0 PMI_SIZE=1 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1
+pair '^rank 1 of 2 by tcp$' PMI_RANK PMI_SIZE=2
+pair '^rank 1 of 2 by tcp$' FLUX_TASK_RANK FLUX_JOB_SIZE=2 XIO_BOOTSTRAP=tcp
+tcp=(XIO_TCP_ROOT=127.0.0.1:4711 XIO_TCP_KEY=0123456789abcdef)
+gets 3 '^XIO_ERR_CONFIG: XIO_TCP_SIZE is not set' "${tcp[@]}" "${batch[@]}"
+gets 3 "^XIO_ERR_CONFIG: XIO_TCP_RANK='2' is not a whole number in 0..1" "${tcp[@]}" XIO_TCP_SIZE=2 SLURM_PROCID=2 \
+  SLURM_STEP_NUM_TASKS=4
+# A size of one that is written down is on purpose.
+gets 0 '^rank 0 of 1 by tcp$' "${tcp[@]}" XIO_TCP_RANK=0 XIO_TCP_SIZE=1 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2
 
 # Another MPI's mpiexec: XIO's own MPI is then a world of one by itself.
 if has HAVE_MPI; then

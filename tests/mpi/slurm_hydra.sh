@@ -115,7 +115,7 @@ else
   slurm 0 2 "$refused" -n 2 "${clean[@]}" sh -c "$probe who; true"
   slurm 0 2 "$alone" -n 2 "${clean[@]}" XIO_BOOTSTRAP=local "$probe" who
   slurm 0 1 "$alone" -n 1 "${clean[@]}" "$probe" who
-  if has HAVE_SODIUM; then
+  if proves; then
     slurm 0 2 "${pair}tcp" --mpi=pmi2 -n 2 "${clean[@]}" "$probe" who
     slurm 0 2 "${pair}tcp" --mpi=pmi2 -n 2 "${clean[@]}" XIO_BOOTSTRAP=pmi2 "$probe" who
   elif has HAVE_MPI; then
@@ -124,7 +124,7 @@ else
   if has HAVE_MPI && below "$srun" --mpi=list 2>&1 | grep -qw pmix; then
     slurm 0 2 "${pair}mpi" --mpi=pmix -n 2 "${clean[@]}" "$probe" who
   fi
-  if has HAVE_SODIUM; then
+  if proves; then
     slurm 0 2 "${pair}tcp" -n 2 "${clean[@]}" "${tcp[@]}" "$probe" who
     slurm 0 2 "${pair}tcp" --mpi=pmi2 -n 2 "${clean[@]}" "${tcp[@]}" "$probe" who
   fi
@@ -158,8 +158,8 @@ elif can_mpirun; then
   mpiexec $status 2 "$want" -n 2 env -u LD_LIBRARY_PATH "$probe" who_with_mpi
   mpiexec 0 1 "$alone" -n 1 env -u LD_LIBRARY_PATH "$probe" who
   mpiexec 0 2 "$alone" -n 2 env -u LD_LIBRARY_PATH XIO_BOOTSTRAP=local "$probe" who
-  if has HAVE_SODIUM; then mpiexec 0 2 "${pair}tcp" -n 2 env -u LD_LIBRARY_PATH XIO_BOOTSTRAP=pmi2 "$probe" who; fi
-  if has HAVE_SODIUM; then mpiexec 0 2 "${pair}tcp" -n 2 env -u LD_LIBRARY_PATH "${tcp[@]}" "$probe" who; fi
+  if proves; then mpiexec 0 2 "${pair}tcp" -n 2 env -u LD_LIBRARY_PATH XIO_BOOTSTRAP=pmi2 "$probe" who; fi
+  if proves; then mpiexec 0 2 "${pair}tcp" -n 2 env -u LD_LIBRARY_PATH "${tcp[@]}" "$probe" who; fi
 fi
 
 [ $ran = 0 ] && skip 'no launcher of others is here'

@@ -5,7 +5,6 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${gpu:?}"
-has HAVE_SODIUM || skip 'xiorun is not in this build'
 [ "$gpu" = host ] || skip 'kernels of a GPU go on while their process is stopped'
 unset XIO_BOOTSTRAP
 export XIO_TIMEOUT_MS=2000

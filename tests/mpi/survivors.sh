@@ -7,7 +7,6 @@
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
 : "${builddir:?}" "${gpu:?}"
-has HAVE_SODIUM || skip 'PEs connect over TCP here, which is not in this build'
 [ "$gpu" = host ] || skip 'PEs that share a GPU wait for its time slices'
 unset XIO_NIC_FAMILY XIO_NIC_EXECUTOR
 

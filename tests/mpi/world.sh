@@ -26,15 +26,13 @@ expect() {
 modes='life heap mismatch fork at_exit'
 if has XIO_ENABLE_MODEL; then modes="$modes contexts"; fi
 XIO_BOOTSTRAP=local expect 0 "$world" at_exit
-if has HAVE_SODIUM; then
-  for mode in $modes; do
-    for n in 2 4; do expect 0 "$xiorun" -n $n "$world" "$mode"; done
-  done
-  export XIO_TIMEOUT_MS=3000
-  expect 0 "$xiorun" --grace 20 -n 3 "$world" death_in_init
-  expect 137 "$xiorun" --grace 20 -n 3 "$world" death
-  unset XIO_TIMEOUT_MS
-fi
+for mode in $modes; do
+  for n in 2 4; do expect 0 "$xiorun" -n $n "$world" "$mode"; done
+done
+export XIO_TIMEOUT_MS=3000
+expect 0 "$xiorun" --grace 20 -n 3 "$world" death_in_init
+expect 137 "$xiorun" --grace 20 -n 3 "$world" death
+unset XIO_TIMEOUT_MS
 # What PE 0, through which a TCP world's exchanges go, moves for a ctx by RDMA with a pool of one: for each other PE three
 # votes of 16 bytes and a word, alike on all PEs and so sent back once, and of each of the n PEs a cell with two queue
 # pairs. 21 bytes of each frame and 16 of each message are around it.
@@ -47,14 +45,14 @@ ctx_bytes() {
   echo "FAIL: PE 0 of $n moved ${got:-no} bytes for a ctx, expected $wanted"
   failures=$((failures + 1))
 }
-if has HAVE_SODIUM && has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
+if has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
   for n in 8 32; do ctx_bytes $n; done
 fi
 
 # Without a thread, and with a program that may be run and not read.
 alien=()
 if [ "$(id -u)" = 0 ]; then alien=(setpriv --reuid 65534 --regid 65534 --clear-groups); fi
-if has HAVE_SODIUM && has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
+if has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
   expect 0 "$xiorun" -n 2 "$world" no_thread
   closed=$(mktemp -d)
   cp "$world" "$closed/world"

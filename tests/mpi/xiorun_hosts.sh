@@ -166,32 +166,30 @@ expect 'no variable' 2 '-x NOT_THERE: the variable is not set' "${hosts[@]}" -x 
 expect 'an agent of blanks' 2 '--agent is empty' "$xiorun" --agent ' ' -H a true
 
 # --- Worlds
-if has HAVE_SODIUM; then
-  expect 'a world of two hosts' 0 '' "${hosts[@]}" -x XIO_TEST_SIZE=5 -H a:2,b:3 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
-  # shellcheck source=tests/rdma/nodes.sh
-  . "$srcdir/tests/rdma/nodes.sh" || exit 1
-  trap 'nodes_down; rm -rf "$work"' EXIT
-  if ! why=$(nodes_up); then
-    echo "not run: two nodes of four PEs; $why"
-  else
-    cat >"$work/enter" <<ENTER
+expect 'a world of two hosts' 0 '' "${hosts[@]}" -x XIO_TEST_SIZE=5 -H a:2,b:3 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
+# shellcheck source=tests/rdma/nodes.sh
+. "$srcdir/tests/rdma/nodes.sh" || exit 1
+trap 'nodes_down; rm -rf "$work"' EXIT
+if ! why=$(nodes_up); then
+  echo "not run: two nodes of four PEs; $why"
+else
+  cat >"$work/enter" <<ENTER
 #!/bin/sh
 case \$1 in "$address_a") at=a ;; *) at=b ;; esac
 shift
 export XIO_MACHINE=\$at
 exec ip netns exec $node_prefix-\$at unshare --uts --pid --fork --kill-child --mount-proc sh -c "hostname node-\$at && exec \"\\\$@\"" sh "\$@"
 ENTER
-    chmod 755 "$work/enter"
-    nodes=("$xiorun" --agent "$work/enter" -H "$address_a:4,$address_b:4" --grace 2)
-    expect 'two nodes of four PEs' 0 '' "${nodes[@]}" -x XIO_TEST_SIZE=8 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
-    expect 'their names' 0 '' "${nodes[@]}" --tag-output sh -c 'hostname'
-    prints 'their names' "$(for i in 0 1 2 3; do echo "[$i] node-a"; done; for i in 4 5 6 7; do echo "[$i] node-b"; done)"
-    if has XIO_ENABLE_MODEL; then
-      expect 'ops between two nodes of four PEs' 0 '' env XIO_TIMEOUT_MS=60000 "${nodes[@]}" --timeout 120 "$builddir/tests/mpi/rma"
-    fi
-    expect 'a death on the other node' 5 'PE 6 ended with status 5' "${nodes[@]}" sh -c '[ "$XIO_TCP_RANK" != 6 ] || exit 5; sleep 60.6767'
-    expect_none_left 'sleep 60.6767' 'a death on the other node'
+  chmod 755 "$work/enter"
+  nodes=("$xiorun" --agent "$work/enter" -H "$address_a:4,$address_b:4" --grace 2)
+  expect 'two nodes of four PEs' 0 '' "${nodes[@]}" -x XIO_TEST_SIZE=8 "$builddir/tests/mpi/bootstrap_probe" worlds tcp
+  expect 'their names' 0 '' "${nodes[@]}" --tag-output sh -c 'hostname'
+  prints 'their names' "$(for i in 0 1 2 3; do echo "[$i] node-a"; done; for i in 4 5 6 7; do echo "[$i] node-b"; done)"
+  if has XIO_ENABLE_MODEL; then
+    expect 'ops between two nodes of four PEs' 0 '' env XIO_TIMEOUT_MS=60000 "${nodes[@]}" --timeout 120 "$builddir/tests/mpi/rma"
   fi
+  expect 'a death on the other node' 5 'PE 6 ended with status 5' "${nodes[@]}" sh -c '[ "$XIO_TCP_RANK" != 6 ] || exit 5; sleep 60.6767'
+  expect_none_left 'sleep 60.6767' 'a death on the other node'
 fi
 
 finish xiorun_hosts

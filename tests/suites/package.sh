@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# make check-debian: builds the Debian packages from the files of the tree, and lintian finds no error in them. Needs
+# make check-debian: builds the Debian packages from the files of the tree, and lintian finds no error in them; reads the recipes for RPM and Spack. Needs
 # dpkg-dev, debhelper, dh-dkms, lintian and what debian/control names. Packages and logs: tests/suites/package/ of the build.
 set -euo pipefail
 # shellcheck source=tests/env.sh.in
@@ -50,3 +50,6 @@ holds xio-dkms 'usr/src/xio-[0-9.]*/dkms\.conf'
 holds xio-dkms 'usr/src/xio-[0-9.]*/main\.c'
 lintian --fail-on error --profile debian ./*.changes | tee lintian.log
 echo "lintian: no error"
+# The recipes for others, as far as this machine can read them.
+python3 -m py_compile "$out"/xio/packaging/spack/packages/xio/package.py
+if command -v rpmspec >/dev/null; then rpmspec -P "$out/xio/packaging/xio.spec" >/dev/null; fi

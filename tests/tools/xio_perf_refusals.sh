@@ -142,7 +142,7 @@ if [ "$gpu" = host ]; then
 fi
 # Without a deadline only a call that checks its own completion ends before the other PE would have replied. A fence
 # between two queue pairs waits for the put, and so reports its status.
-if [ "$gpu" = host ] && has HAVE_SODIUM; then
+if [ "$gpu" = host ]; then
   for pe in 0 1; do
     for scope in thread wave block; do
       ends 1 'put_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=0 \
@@ -152,22 +152,20 @@ if [ "$gpu" = host ] && has HAVE_SODIUM; then
   done
 fi
 # A peer that comes to no further turn: one deadline, not one for each of the turns that are left.
-if has HAVE_SODIUM; then
-  export XIO_TIMEOUT_MS=3000
-  for test in p_pingpong packet_pingpong 'put_pingpong -s wave' 'put_signal_pingpong -s block' 'barrier -s block'; do
-    read -ra words <<<"$test"
-    # shellcheck disable=SC2016  # for the inner shell
-    ends 1 "${words[0]} of [0-9]+ bytes: an op returned XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
-      'perf=$1; shift; if [ "$XIO_RUN_PE" = 1 ]; then n=5; else n=200; fi; exec "$perf" "$@" -e 8 -w 1 -n $n' \
-      sh "$perf" "${words[@]}"
-  done
-  export XIO_TIMEOUT_MS=60000
-  # By one PE, once.
+export XIO_TIMEOUT_MS=3000
+for test in p_pingpong packet_pingpong 'put_pingpong -s wave' 'put_signal_pingpong -s block' 'barrier -s block'; do
+  read -ra words <<<"$test"
   # shellcheck disable=SC2016  # for the inner shell
-  ends 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
-  checks=$((checks + 1))
-  [ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
-fi
+  ends 1 "${words[0]} of [0-9]+ bytes: an op returned XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
+    'perf=$1; shift; if [ "$XIO_RUN_PE" = 1 ]; then n=5; else n=200; fi; exec "$perf" "$@" -e 8 -w 1 -n $n' \
+    sh "$perf" "${words[@]}"
+done
+export XIO_TIMEOUT_MS=60000
+# By one PE, once.
+# shellcheck disable=SC2016  # for the inner shell
+ends 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
+checks=$((checks + 1))
+[ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
 # shellcheck disable=SC2016  # for the inner shell
 ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
 

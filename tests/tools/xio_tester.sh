@@ -36,6 +36,39 @@ says "'test-ep' is not known"
 status 2 --verfy rdma-ep
 says 'did you mean --verify\?; see xio-tester rdma-ep --help'
 
+# --- For programs: one object by each endpoint, also of a run that found something wrong ---
+# json EXPECTED TESTS ARGUMENT...
+json() {
+  checks=$((checks + 1))
+  "$tester" --json "${@:3}" >"$work/json" 2>"$work/said"
+  [ $? = "$1" ] || wrong "--json ${*:3}"
+  python3 - "$1" "$2" "$work/json" <<'EOF' || wrong "the JSON of ${*:3}"
+import json, sys
+rows = json.load(open(sys.argv[3]))["results"]
+order = ["min_us", "median_us", "p95_us", "p99_us", "p999_us", "p9999_us", "max_us"]
+assert ",".join(r["test"] for r in rows) == sys.argv[2], rows
+for r in rows:
+    assert r["timed_ops"] == r["ops"] == r["ops_wanted"] == 10, r
+    us = [r[name] for name in order]
+    assert us == sorted(us) and us[0] > 0 and us[0] <= r["mean_us"] <= us[-1], r
+    assert (r["good"] or 0) > 0 or "write" in r["test"], r
+    assert (r["missing"] == 8) == (sys.argv[1] == "1") or r["good"] is None, r
+EOF
+}
+json 0 'test-ep' test-ep -n 10 --verify
+json 0 'nvme-ep write,nvme-ep read' nvme-ep --controller "file:$work/json.img" --write-io 10 --read-io 10 --verify
+json 0 'rdma-ep put' rdma-ep -n 10 --verify --loopback
+for test in 'p2p --verify' ping-pong buffer-reuse; do
+  read -ra words <<<"$test"
+  json 0 "sdma-ep ${words[0]}" sdma-ep -n 10 "${words[@]}"
+done
+XIO_MODEL_FAULTS=sdma_skip@3 json 1 'sdma-ep p2p' sdma-ep p2p -n 10 --verify
+status 2 --json --list-endpoints
+says '--json goes with an endpoint'
+# Ops that were done before one failed have their times.
+XIO_MODEL_FAULTS=nvme_error@150=unrecovered_read status 1 nvme-ep --controller "file:$work/json.img" --write-io 100 --read-io 100 --verify
+says 'latency us: .* p99\.99 .*'
+
 # --- Variables that are empty ---
 unset_all=(XIO_ROUTE= XIO_HEAP_SIZE= XIO_TIMEOUT_MS= XIO_MEMORY_MODE= XIO_HEAP_KIND= XIO_LOG_LEVEL= XIO_RING_DEPTH= XIO_NIC_FAMILY=
   XIO_HOST_EXEC= XIO_HOST_WAVE= XIO_TCP_ROOT= XIO_RUN_LISTEN_FD= XIO_RUN_PE= XIO_NO_SUCH_NAME=)

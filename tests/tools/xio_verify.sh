@@ -6,7 +6,6 @@
 . "${0%/*}/said.sh" || exit 1
 verify=$builddir/xio-verify
 if [ ! -x "$verify" ]; then skip 'this build has no xio-verify: it wants nlohmann-json'; fi
-if ! has HAVE_SODIUM; then skip 'xiorun wants libsodium'; fi
 unset "${!XIO_@}" 2>/dev/null
 cd "$work" || exit 1
 export TMPDIR=$work/tmp

@@ -14,7 +14,9 @@
 
 namespace rig {
 
-inline const std::string k_key = "an honest key of the tests";
+// No passphrases: not every library stretches them.
+inline const std::string k_key = "616e20686f6e657374206b6579206f66207468652074657374730000000000aa";
+inline const std::string k_other_key = "746865206b6579206f6620736f6d65626f647920656c73650000000000000000";
 
 // A port that was free a moment ago.
 inline int free_port(bool v6 = false) {

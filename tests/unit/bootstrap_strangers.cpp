@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Peers that do not hold the key, and peers that change what key holders send to each other, are kept out.
-#include <sodium.h>
-
 #include "bootstrap_rig.hpp"
 
 using namespace rig;
@@ -10,7 +8,7 @@ using namespace xio::bootstrap;
 namespace {
 
 secret key_of(const std::string& text) {
-  EXPECT_GE(sodium_init(), 0);
+  xio::crypto::start();
   auto o = xio::options::defaults();
   o.tcp_key = text;
   return load_key(o);
@@ -67,14 +65,14 @@ TEST(stranger, of_an_older_version_is_dropped_with_both_versions) {
         c.send_bytes("XIO.TCP1, and what its version had behind", 41);
         EXPECT_TRUE(c.closed_by_peer());
       },
-      "it speaks version 1 of XIO's TCP protocol, and this rank version 3; run the same XIO on every rank");
+      "it speaks version 1 of XIO's TCP protocol, and this rank version 4; run the same XIO on every rank");
 }
 
 TEST(stranger, random_bytes_are_dropped) {
   expect_world_forms_beside(
       [](int port) {
         unsigned char noise[5000];
-        randombytes_buf(noise, sizeof noise);
+        xio::crypto::fill_random(noise, sizeof noise);
         noise[0] = 0;  // never the first byte of the magic
         raw_connection c(port);
         c.send_bytes(noise, sizeof noise);
@@ -102,7 +100,7 @@ TEST(stranger, with_another_key_does_not_take_the_honest_rank_s_place) {
   expect_world_forms_beside(
       [](int port) {
         auto o = tcp_options(port, 1, 2);
-        o.tcp_key = "the key of somebody else";
+        o.tcp_key = k_other_key;
         const auto out = outcome_of([&] { connect_tcp(o); });
         EXPECT_EQ(out.status, XIO_ERR_AUTH);
         EXPECT_NE(out.sentence.find("do not hold the same key"), std::string::npos) << out.sentence;
@@ -162,7 +160,7 @@ TEST(stranger, at_the_root_s_address_is_named) {
 
 TEST(stranger, that_is_an_older_rank_0_is_named_with_both_versions) {
   const auto o = join_server_that_says("XIO.TCP1 and a nonce of its version");
-  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 3"), std::string::npos)
+  EXPECT_NE(o.sentence.find("speaks version 1 of XIO's TCP protocol, and this rank version 4"), std::string::npos)
       << o.sentence;
 }
 
@@ -181,7 +179,7 @@ TEST(stranger, that_plays_root_cannot_be_believed) {
     hello_bytes hello;
     while (s.receive_up_to(k_hello_bytes) == byte_stream::state::blocked) poll(nullptr, 0, 1);
     std::copy(s.in().begin(), s.in().end(), hello.begin());
-    s.queue(make_reply(key_of("the key of somebody else"), banner, hello, verdict::accepted));
+    s.queue(make_reply(key_of(k_other_key), banner, hello, verdict::accepted));
     s.send_some();
     poll(nullptr, 0, 200);
   });
@@ -210,7 +208,7 @@ TEST(handshake, proof_binds_rank_size_and_both_nonces) {
     EXPECT_FALSE(hello_proves_key(key, altered, hello)) << "byte " << i << " of the banner";
   }
   EXPECT_FALSE(hello_proves_key(key, make_banner(root_pair()), hello));
-  EXPECT_FALSE(hello_proves_key(key_of("the key of somebody else"), banner, hello));
+  EXPECT_FALSE(hello_proves_key(key_of(k_other_key), banner, hello));
 }
 
 TEST(handshake, reply_binds_verdict_and_hello) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The TCP bootstrap among honest ranks: worlds form, data is right, what goes wrong is named.
-#include <sodium.h>
-
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/star_message.hpp"
 #include "bootstrap/tcp.hpp"
@@ -215,7 +213,7 @@ TEST(bootstrap_tcp, names_a_rank_with_another_key_on_both_sides) {
   const int port = free_port();
   const auto all = in_threads(3, [&](int rank) {
     auto o = tcp_options(port, rank, 3, 3000);
-    if (rank == 2) o.tcp_key = "the key of somebody else";
+    if (rank == 2) o.tcp_key = k_other_key;
     connect_tcp(o);
   });
   for (const auto& o : all) {
@@ -267,7 +265,7 @@ struct made_message {
 
 void send_made(const made_message& m, int port) {
   using namespace xio::bootstrap;
-  ASSERT_GE(sodium_init(), 0);
+  xio::crypto::start();
   sealed_link root = join_world(tcp_settings::from(tcp_options(port, 2, 3)));
   std::vector<std::byte> data(m.sizes.size() * 4 + m.data);
   for (std::size_t i = 0; i < m.sizes.size(); ++i) store_le32(data.data() + i * 4, m.sizes[i]);

@@ -145,8 +145,6 @@ void expect_refused(const options& o) {
 
 TEST(memory_probe, refuses_a_nic_by_shared_memory) { expect_refused(moved_on_pe_1(xio::option::nic_executor::shm)); }
 
-#ifdef HAVE_SODIUM
 TEST(memory_probe, refuses_a_nic_over_tcp) { expect_refused(moved_on_pe_1(xio::option::nic_executor::tcp)); }
-#endif
 
 }  // namespace

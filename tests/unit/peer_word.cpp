@@ -2,15 +2,13 @@
 // What another process says reaches logs, sentences and enums only after it was checked.
 #include "base/peer_word.hpp"
 
+#include "../gtest.hpp"
 #include "base/error.hpp"
+#include "bootstrap/link.hpp"
 #include "config.h"
 #include "ctx/agreement.hpp"
 #include "liar.hpp"
 #include "transport/rdma/exchange.hpp"
-#ifdef HAVE_SODIUM
-#include "../gtest.hpp"
-#include "bootstrap/link.hpp"
-#endif
 
 namespace {
 
@@ -92,7 +90,6 @@ TEST(peer_word, of_the_rdma_set_up_is_checked) {
   EXPECT_NE(std::string(e.what()).find("PE 1 could not set up RDMA (XIO_ERR_PEER)"), std::string::npos) << e.what();
 }
 
-#ifdef HAVE_SODIUM
 xio::error abort_of(std::int32_t status, const std::string& sentence) {
   xio::bootstrap::frame f{xio::bootstrap::frame_kind::abort, {}};
   f.payload.resize(4 + sentence.size());
@@ -112,6 +109,5 @@ TEST(peer_word, of_a_rank_that_gives_up_is_checked) {
   }
   EXPECT_LT(std::strlen(abort_of(XIO_ERR_IO, std::string(60'000, 'x')).what()), 3000u);
 }
-#endif
 
 }  // namespace

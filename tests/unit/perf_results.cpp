@@ -32,7 +32,9 @@ TEST(statistics, percentiles_are_samples) {
                (statistics_of(upward(1000)).p99, 990), (statistics_of(upward(200)).median, 100.5),
                (statistics_of(upward(999)).p999, 999), (statistics_of(upward(1000)).p999, 999),
                (statistics_of(upward(1001)).p999, 1000), (statistics_of(upward(2000)).p999, 1998),
-               (statistics_of(upward(12345)).p999, 12333), (statistics_of(upward(12345)).p99, 12222));
+               (statistics_of(upward(100)).p95, 95), (statistics_of(upward(101)).p95, 96),
+               (statistics_of(upward(10001)).p9999, 10000), (statistics_of(upward(12345)).p999, 12333),
+               (statistics_of(upward(12345)).p99, 12222));
 }
 
 // --- Printing ----------------------------------------------------------------------------------------

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Worlds by unique id: PEs that have the 128 bytes find each other; one that comes twice, too late or with other
 // numbers gets the reason in time, and so do the others.
-#include <sodium.h>
 
 #include "bootstrap/unique_id.hpp"
+
+#include "base/fnv.hpp"
 #include "bootstrap_rig.hpp"
 #include "says.hpp"
 #include "xio/xio.h"
@@ -254,9 +255,8 @@ xio_unique_id_t from_elsewhere(xio_unique_id_t id, const std::vector<std::array<
   id.bytes[k_counts_at] = counts;
   for (std::size_t i = 0; i < addresses.size(); ++i)
     std::copy(addresses[i].begin(), addresses[i].end(), id.bytes + k_addresses_at + 4 * i);
-  unsigned char check[32];
-  crypto_generichash(check, sizeof check, id.bytes, k_check_at, nullptr, 0);
-  std::copy_n(check, 8, id.bytes + k_check_at);
+  const std::uint64_t check = xio::fnv_1a(std::as_bytes(std::span(id.bytes).first(k_check_at)));
+  std::memcpy(id.bytes + k_check_at, &check, sizeof check);
   return id;
 }
 

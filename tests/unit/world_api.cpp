@@ -221,7 +221,6 @@ TEST(api_world, init_says_what_is_wrong_with_the_environment) {
   with("XIO_LOG_LEVEL", "loud", "XIO_LOG_LEVEL='loud'");
 }
 
-#if HAVE_SODIUM
 // Rank 0 of two, whose other one never comes. It would have joined it to say that its heap is wrong.
 TEST(api_world, init_that_refuses_waits_for_the_others_no_longer_than_it_was_asked_to) {
   const auto refused_in = [](const char* timeout, std::uint32_t attr_timeout) {
@@ -242,7 +241,6 @@ TEST(api_world, init_that_refuses_waits_for_the_others_no_longer_than_it_was_ask
   EXPECT_LT(refused_in("500", 0), 10);
   EXPECT_LT(refused_in("600000", 500), 10);
 }
-#endif
 
 TEST(api_world, init_says_what_is_wrong_with_its_attributes) {
   xio_world_t* w = nullptr;

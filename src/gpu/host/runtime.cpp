@@ -285,6 +285,13 @@ hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device
     case hipDeviceAttributeMultiprocessorCount: *out = p.multiProcessorCount; return hipSuccess;
     case hipDeviceAttributeMaxThreadsPerBlock: *out = p.maxThreadsPerBlock; return hipSuccess;
     case hipDeviceAttributeWallClockRate: *out = 1000000; return hipSuccess;
+    case hipDeviceAttributeHdpMemFlushCntl: {
+      // HIP writes a pointer, too. Nothing has to be flushed here.
+      static std::uint32_t word = 0;
+      const std::uint32_t* const at = &word;
+      std::memcpy(out, &at, sizeof at);
+      return hipSuccess;
+    }
   }
   return remember(hipErrorInvalidValue);
 }

@@ -26,9 +26,9 @@ struct part {
 constexpr part k_parts[] = {XIO_PARTS};
 
 // The libraries that configure found and libxio or its tools contain; others that it found serve to build and test.
-constexpr std::string_view k_libraries[] = {"fmt",    "spdlog", "boost-context", "cli11", "nlohmann-json",
-                                            "mpi",    "ucx",    "sodium",        "hwloc", "liburing",
-                                            "libpci", "verbs",  "mlx5dv",        "hsakmt"};
+constexpr std::string_view k_libraries[] = {"fmt",      "spdlog", "boost-context", "cli11",   "nlohmann-json",
+                                            "mpi",      "ucx",    "sodium",        "openssl", "hwloc",
+                                            "liburing", "libpci", "verbs",         "mlx5dv",  "hsakmt"};
 constexpr std::string_view k_features[] = {"model", "dma-buf in verbs", "sanitizer"};
 
 std::string key_of(std::string name) {

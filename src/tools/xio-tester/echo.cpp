@@ -223,7 +223,7 @@ int run_echo(const shared_settings& shared, const echo_settings& s) {
   echo_memory memory(shared, s);
   const auto lanes = static_cast<std::uint64_t>(shared.threads);
   const bool verify = s.verify || s.emulate;
-  run r(shared, {"test-ep", lanes, lanes * s.iterations, 0});
+  run r(shared, {"test-ep", lanes, lanes * s.iterations, 0, "threads of the host"});
   const echo_job job{
       r.view(),        memory.all(), s.iterations, static_cast<u64>(s.seed), o.timeout_ms * gpu::ticks_per_ms(),
       verify ? 1u : 0u};

@@ -18,7 +18,8 @@ constexpr std::uint64_t k_bar = 50;
 tools::statistics summarize(const u64* stamps, std::uint64_t count, double us_per_tick) {
   std::vector<double> us;
   us.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) us.push_back(static_cast<double>(stamps[i]) * us_per_tick);
+  for (std::uint64_t i = 0; i < count; ++i)
+    if (stamps[i] != 0) us.push_back(static_cast<double>(stamps[i]) * us_per_tick);
   return tools::statistics_of(std::move(us));
 }
 

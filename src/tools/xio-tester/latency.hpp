@@ -10,9 +10,9 @@
 
 namespace xio::tester {
 
-// Microseconds, of `count` stamps.
+// Microseconds, of those of `count` stamps that are not 0.
 tools::statistics summarize(const u64* stamps, std::uint64_t count, double us_per_tick);
-// Of sums: without median, p99 and p99.9.
+// Of sums: without median and percentiles.
 tools::statistics summarize(const std::vector<const lane_record*>& lanes, double us_per_tick);
 
 // Rows "  8.2 .. 16.4 us  120  ########" from the first to the last that is not empty.

@@ -173,8 +173,8 @@ class nvme_test {
     const bool verify = s_.verify && !write;
     const gpu::buffer posted(s_.queues * batch * sizeof(xio_req_t), gpu::place::device);
     const gpu::buffer begun(s_.queues * batch * sizeof(u64), gpu::place::device);
-    run r(shared_,
-          {write ? "nvme-ep write" : "nvme-ep read", std::uint64_t{s_.queues} * threads, ops * s_.queues, bytes});
+    run r(shared_, {write ? "nvme-ep write" : "nvme-ep read", std::uint64_t{s_.queues} * threads, ops * s_.queues,
+                    bytes, backend_text("storage")});
     nvme_job job{};
     job.ctx = world_.ctx();
     job.storage = storage_.handle();

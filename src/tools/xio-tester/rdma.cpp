@@ -91,7 +91,8 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, k_threads_max));
   const gpu::buffer posted(s.queues * batch * sizeof(xio_req_t), gpu::place::device);
   const gpu::buffer begun(s.queues * batch * sizeof(u64), gpu::place::device);
-  run r(shared, {"rdma-ep put", std::uint64_t{s.queues} * threads, ops * s.queues, s.transfer_bytes});
+  run r(shared,
+        {"rdma-ep put", std::uint64_t{s.queues} * threads, ops * s.queues, s.transfer_bytes, backend_text("rdma")});
   rdma_job job{};
   job.ctx = w.ctx();
   job.tally = r.view();
@@ -173,7 +174,7 @@ int run_pair(const shared_settings& shared, const rdma_settings& s) {
   job.signal = static_cast<u64*>(w.allocate(sizeof(u64)));
   bool right = true;
   if (w.my_pe() < 2) {
-    run r(shared, {"rdma-ep ping-pong", 1, s.pingpong_iterations, s.pingpong_bytes});
+    run r(shared, {"rdma-ep ping-pong", 1, s.pingpong_iterations, s.pingpong_bytes, backend_text("rdma")});
     job.tally = r.view();
     r.start([&] { return launch_rdma_pingpong(job); });
     // The one who throws first has the round trip; the other's times contain the waiting for it.

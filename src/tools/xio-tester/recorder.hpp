@@ -67,6 +67,7 @@ struct alignas(128) lane_record {
 struct recorder {
   lane_record* lanes;
   u64* stamps;      // ticks of each op, by its number; null: lanes keep sums alone
+  u64 stamps_mask;  // on the number: of a long run the last ops are kept
   const u32* stop;  // becomes 1 when the user has had enough
 
   // Looks at the host's memory only now and then; `turn` counts the calls.
@@ -82,7 +83,7 @@ struct recorder {
   }
   XIO_HOST_DEVICE void keep(lane_record& mine, u64 op, u64 ticks) const {
     mine.keep(ticks);
-    if (stamps != nullptr) stamps[op] = ticks;
+    if (stamps != nullptr) stamps[op & stamps_mask] = ticks == 0 ? 1 : ticks;  // 0: not done
   }
 };
 

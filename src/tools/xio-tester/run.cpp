@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "tools/backends.hpp"
 #include "tools/progress.hpp"
+#include "tools/result_table.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/latency.hpp"
 
@@ -46,14 +48,17 @@ const char* name_of(verdict v) {
 run::run(const shared_settings& shared, run_plan plan)
     : shared_(shared),
       plan_(std::move(plan)),
-      keeps_stamps_(!shared.less_timing && plan_.ops != 0 && plan_.ops <= k_stamps_max),
+      stamps_kept_(shared.less_timing ? 0
+                   : plan_.ops == 0   ? k_stamps_max
+                                      : std::min(plan_.ops, k_stamps_max)),
       lanes_(plan_.lanes * sizeof(lane_record), gpu::place::shared),
       stop_(sizeof(std::uint32_t), gpu::place::shared) {
-  if (keeps_stamps_) stamps_ = gpu::buffer(plan_.ops * sizeof(std::uint64_t), gpu::place::shared);
+  if (stamps_kept_ != 0) stamps_ = gpu::buffer(stamps_kept_ * sizeof(std::uint64_t), gpu::place::shared);
 }
 
 recorder run::view() const {
-  return recorder{lanes_.as<lane_record>(), keeps_stamps_ ? stamps_.as<u64>() : nullptr, stop_.as<u32>()};
+  return recorder{lanes_.as<lane_record>(), stamps_kept_ != 0 ? stamps_.as<u64>() : nullptr,
+                  stamps_kept_ == k_stamps_max ? k_stamps_max - 1 : ~u64{0}, stop_.as<u32>()};
 }
 
 std::uint64_t run::done() const {
@@ -64,6 +69,7 @@ std::uint64_t run::done() const {
 
 void run::begin() {
   std::memset(lanes_.data(), 0, plan_.lanes * sizeof(lane_record));
+  if (stamps_kept_ != 0) std::memset(stamps_.data(), 0, stamps_kept_ * sizeof(std::uint64_t));
   // An earlier phase may have been told to stop.
   *stop_.as<std::uint32_t>() = was_interrupted() ? 1 : 0;
   watch_.emplace(stop_.as<std::uint32_t>());
@@ -93,15 +99,55 @@ void run::finish(const char* launch_error, const std::function<bool()>& is_over)
   seconds_ = last > first ? static_cast<double>(last - first) * us_per_tick() * 1e-6 : 0;
 }
 
+void run::judge(const lane_record& found, std::uint64_t ops) {
+  found_ = found;
+  judged_ops_ = ops;
+}
+
 bool run::print(bool verified) const {
   print_speed();
   print_latency();
   if (shared_.substep_timing) print_substeps();
   if (shared_.histogram) std::fputs(histogram(all_lanes(lanes_, plan_.lanes), us_per_tick()).c_str(), stdout);
   const bool right = print_verdicts(verified);
-  const bool worked = print_failure();
+  const std::string wrong = failure();
+  if (!wrong.empty()) std::fprintf(stderr, "xio-tester: %s: %s\n", plan_.what.c_str(), wrong.c_str());
   std::fflush(stdout);
-  return right && worked;
+  if (shared_.json != nullptr) add_to(*shared_.json, verified);
+  return right && wrong.empty();
+}
+
+// For programs: the same names as xio-perf's, where it has them.
+void run::add_to(tools::result_table& json, bool verified) const {
+  const lane_record sums = totals();
+  const tools::statistics l = latency();
+  const double each = static_cast<double>(std::max<std::uint64_t>(done(), 1)) / us_per_tick();
+  const std::string wrong = failure();
+  std::vector<tools::field> row{{"test", plan_.what}, {"by", plan_.by}, {"bytes", plan_.bytes_each}, {"ops", done()}};
+  const auto add = [&row](const char* name, tools::cell is) { row.push_back({name, std::move(is)}); };
+  const auto add_if = [&](bool known, const char* name, auto value) {
+    add(name, known ? tools::cell(value) : tools::cell());
+  };
+  add_if(plan_.ops != 0, "ops_wanted", plan_.ops);
+  add("seconds", seconds_);
+  add_if(seconds_ > 0, "ops_per_s", static_cast<double>(done()) / seconds_);
+  add("timed_ops", std::uint64_t{l.count});
+  const bool percentiles = stamps_kept_ != 0 && l.count != 0;
+  for (const auto& [name, us, known] : {std::tuple{"min_us", l.min, l.count != 0},
+                                        {"median_us", l.median, percentiles},
+                                        {"p95_us", l.p95, percentiles},
+                                        {"p99_us", l.p99, percentiles},
+                                        {"p999_us", l.p999, percentiles},
+                                        {"p9999_us", l.p9999, percentiles},
+                                        {"max_us", l.max, l.count != 0},
+                                        {"mean_us", l.mean, l.count != 0}})
+    add_if(known, name, us);
+  for (const auto& [name, ticks] :
+       {std::pair{"data_us", sums.fill}, {"post_us", sums.post}, {"wait_us", sums.wait}, {"check_us", sums.check}})
+    add(name, static_cast<double>(ticks) / each);
+  for (int v = 0; v < 4; ++v) add_if(verified, name_of(static_cast<verdict>(v)), std::uint64_t{sums.verdicts[v]});
+  add_if(!wrong.empty(), "failure", wrong);
+  json.add(row);
 }
 
 void run::print_speed() const {
@@ -120,64 +166,69 @@ void run::print_speed() const {
   std::printf("%s\n", text.c_str());
 }
 
+tools::statistics run::latency() const {
+  if (stamps_kept_ != 0) return summarize(stamps_.as<u64>(), stamps_kept_, us_per_tick());
+  return summarize(all_lanes(lanes_, plan_.lanes), us_per_tick());
+}
+
 void run::print_latency() const {
-  const auto lanes = all_lanes(lanes_, plan_.lanes);
-  const bool all = keeps_stamps_ && done() == plan_.ops;
-  const tools::statistics l =
-      all ? summarize(stamps_.as<u64>(), plan_.ops, us_per_tick()) : summarize(lanes, us_per_tick());
+  const tools::statistics l = latency();
   if (l.count == 0) return;
-  if (all)
-    std::printf("  latency us: min %.3f median %.3f p99 %.3f p99.9 %.3f max %.3f mean %.3f\n", l.min, l.median, l.p99,
-                l.p999, l.max, l.mean);
+  if (stamps_kept_ != 0)
+    std::printf("  latency us: min %.3f median %.3f p95 %.3f p99 %.3f p99.9 %.3f p99.99 %.3f max %.3f mean %.3f%s\n",
+                l.min, l.median, l.p95, l.p99, l.p999, l.p9999, l.max, l.mean,
+                l.count < done() ? fmt::format(" of the last {} ops", l.count).c_str() : "");
   else
     std::printf("  latency us: min %.3f max %.3f mean %.3f\n", l.min, l.max, l.mean);
 }
 
-void run::print_substeps() const {
-  double fill = 0, post = 0, wait = 0, check = 0;
+lane_record run::totals() const {
+  lane_record sums{};
   for (std::uint64_t i = 0; i < plan_.lanes; ++i) {
-    fill += static_cast<double>(lane(i).fill);
-    post += static_cast<double>(lane(i).post);
-    wait += static_cast<double>(lane(i).wait);
-    check += static_cast<double>(lane(i).check);
+    const lane_record& r = found_ ? *found_ : lane(i);
+    sums.fill += lane(i).fill;
+    sums.post += lane(i).post;
+    sums.wait += lane(i).wait;
+    sums.check += lane(i).check;
+    if (found_ && i != 0) continue;
+    for (int v = 0; v < 4; ++v) sums.verdicts[v] += r.verdicts[v];
+    if (r.wrong_verdict == 0 || (sums.wrong_verdict != 0 && r.wrong_block >= sums.wrong_block)) continue;
+    sums.wrong_verdict = r.wrong_verdict;
+    sums.wrong_block = r.wrong_block;
+    sums.wrong_found = r.wrong_found;
   }
+  return sums;
+}
+
+void run::print_substeps() const {
+  const lane_record sums = totals();
   const double each = static_cast<double>(std::max<std::uint64_t>(done(), 1)) / us_per_tick();
+  const auto us = [each](u64 ticks) { return static_cast<double>(ticks) / each; };
   std::printf("  sub-steps us/op: data %.3f, build+enqueue+doorbell %.3f, poll+completion doorbell %.3f, check %.3f\n",
-              fill / each, post / each, wait / each, check / each);
+              us(sums.fill), us(sums.post), us(sums.wait), us(sums.check));
 }
 
 bool run::print_verdicts(bool verified) const {
   if (!verified) return true;
-  std::uint64_t sums[4] = {};
-  const lane_record* first = nullptr;
-  for (std::uint64_t i = 0; i < plan_.lanes; ++i) {
-    const lane_record& r = lane(i);
-    for (int v = 0; v < 4; ++v) sums[v] += r.verdicts[v];
-    if (r.wrong_verdict != 0 && (first == nullptr || r.wrong_block < first->wrong_block)) first = &r;
-  }
-  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt\n",
-              static_cast<unsigned long long>(sums[0]), static_cast<unsigned long long>(sums[1]),
-              static_cast<unsigned long long>(sums[2]), static_cast<unsigned long long>(sums[3]));
-  if (first == nullptr) return sums[0] != 0 || done() == 0;
-  const auto kind = static_cast<verdict>(first->wrong_verdict);
+  const lane_record sums = totals();
+  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt%s\n",
+              static_cast<unsigned long long>(sums.verdicts[0]), static_cast<unsigned long long>(sums.verdicts[1]),
+              static_cast<unsigned long long>(sums.verdicts[2]), static_cast<unsigned long long>(sums.verdicts[3]),
+              found_ ? fmt::format("; {} of {} ops", judged_ops_, done()).c_str() : "");
+  if (sums.wrong_verdict == 0) return sums.verdicts[0] != 0 || done() == 0;
+  const auto kind = static_cast<verdict>(sums.wrong_verdict);
   std::printf(
-      "  first: block %llu is %s%s\n", static_cast<unsigned long long>(first->wrong_block), name_of(kind),
-      kind == verdict::astray ? fmt::format(": the data of block {} is in its place", first->wrong_found).c_str() : "");
+      "  first: block %llu is %s%s\n", static_cast<unsigned long long>(sums.wrong_block), name_of(kind),
+      kind == verdict::astray ? fmt::format(": the data of block {} is in its place", sums.wrong_found).c_str() : "");
   return false;
 }
 
-bool run::print_failure() const {
-  for (std::uint64_t i = 0; i < plan_.lanes; ++i) {
-    const lane_record& r = lane(i);
-    if (r.status == XIO_OK) continue;
-    std::fprintf(stderr, "xio-tester: %s: op %llu failed: %s\n", plan_.what.c_str(),
-                 static_cast<unsigned long long>(r.failed_op), xio_status_name(static_cast<xio_status_t>(r.status)));
-    return false;
-  }
-  if (plan_.ops == 0 || done() == plan_.ops || was_interrupted()) return true;
-  std::fprintf(stderr, "xio-tester: %s: %llu of %llu ops came to an end\n", plan_.what.c_str(),
-               static_cast<unsigned long long>(done()), static_cast<unsigned long long>(plan_.ops));
-  return false;
+std::string run::failure() const {
+  for (std::uint64_t i = 0; i < plan_.lanes; ++i)
+    if (const lane_record& r = lane(i); r.status != XIO_OK)
+      return fmt::format("op {} failed: {}", r.failed_op, xio_status_name(static_cast<xio_status_t>(r.status)));
+  if (plan_.ops == 0 || done() == plan_.ops || was_interrupted()) return "";
+  return fmt::format("{} of {} ops came to an end", done(), plan_.ops);
 }
 
 std::string backend_text(const std::string& engine) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpu/gpu.hpp"
+#include "tools/statistics.hpp"
 #include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/recorder.hpp"
 #include "tools/xio-tester/settings.hpp"
@@ -14,7 +15,7 @@
 
 namespace xio::tester {
 
-// More stamps than this are not kept: 64 MiB.
+// More stamps than this are not kept: 64 MiB. A power of two.
 constexpr std::uint64_t k_stamps_max = std::uint64_t{8} << 20;
 
 struct run_plan {
@@ -22,6 +23,7 @@ struct run_plan {
   std::uint64_t lanes = 1;       // that keep records
   std::uint64_t ops = 0;         // of all lanes; 0: until Ctrl-C
   std::uint64_t bytes_each = 0;  // 0: ops that carry none
+  std::string by;                // "emulated (model io_uring)"
 };
 
 class run {
@@ -42,6 +44,11 @@ class run {
   void finish(const char* launch_error) { finish(launch_error, kernels_are_done); }
   void finish(const char* launch_error, const std::function<bool()>& is_over);
 
+  // Gives the run the host's own verdicts, of so many ops, instead of those of the lanes.
+  void judge(const lane_record& found, std::uint64_t ops);
+  // Whether every op came to an end without an error.
+  bool worked() const { return failure().empty(); }
+
   // Prints what was measured and what was wrong. False if anything was.
   bool print(bool verified) const;
 
@@ -50,15 +57,20 @@ class run {
 
  private:
   const lane_record& lane(std::uint64_t i) const { return lanes_.as<lane_record>()[i]; }
+  tools::statistics latency() const;
+  lane_record totals() const;  // sums of all lanes, and the first block that was wrong
+  std::string failure() const;
   void print_speed() const;
   void print_latency() const;
   void print_substeps() const;
   bool print_verdicts(bool verified) const;
-  bool print_failure() const;
+  void add_to(tools::result_table& json, bool verified) const;
 
   shared_settings shared_;
   run_plan plan_;
-  bool keeps_stamps_;
+  std::uint64_t stamps_kept_;
+  std::optional<lane_record> found_;
+  std::uint64_t judged_ops_ = 0;
   gpu::buffer lanes_;
   gpu::buffer stamps_;
   gpu::buffer stop_;

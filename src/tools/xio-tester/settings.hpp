@@ -7,7 +7,8 @@
 
 namespace xio::tools {
 class command;
-}
+class result_table;
+}  // namespace xio::tools
 
 namespace xio::tester {
 
@@ -27,6 +28,8 @@ struct shared_settings {
   bool less_timing = false;
   bool substep_timing = false;
   bool mmio_bridge = false;
+  bool wants_json = false;
+  tools::result_table* json = nullptr;  // if it is wanted
 };
 
 struct dump_settings {

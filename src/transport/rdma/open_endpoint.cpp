@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: MIT
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include <algorithm>
 #include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "bootstrap/world_keys.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/shm_executor.hpp"
+#include "proxy/tcp_fabric.hpp"
 #include "proxy/tcp_settings.hpp"
 #include "transport/rdma/carrier.hpp"
+#include "transport/rdma/direct/endpoint.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/libfabric.hpp"
-#include "transport/rdma/rdma.hpp"
-#ifdef HAVE_SODIUM
-#include "bootstrap/world_keys.hpp"
-#include "proxy/tcp_fabric.hpp"
-#endif
-#include "transport/rdma/direct/endpoint.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
+#include "transport/rdma/rdma.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 
 namespace xio::rdma {
@@ -51,11 +46,10 @@ void add_shm(const setup& s, const proxy::memory_place& place, nic_parts& c) {
   }
 }
 
-#ifdef HAVE_SODIUM
 // Collective. An error here occurs on every PE, or on one PE, and then the others name that PE.
 proxy::tcp_key_source agree_on_keys(bootstrap::channel& c) {
   const auto keys = c.keys();
-  if (!keys->proven() && c.rank() == 0)
+  if (!keys->proven() && crypto::k_proves && c.rank() == 0)
     log::warn(
         "the software NICs' keys were agreed on over {}, where nothing proves who is who: somebody who can alter that "
         "traffic could reach heaps. Trust this network, or give every PE the same XIO_TCP_KEY or XIO_TCP_KEY_FILE",
@@ -93,17 +87,6 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, const softwa
     c.fabrics.push_back(std::make_unique<proxy::tcp_fabric>(*s.payload, t));
   }
 }
-
-#else
-using proxy::tcp_key_source;
-tcp_key_source agree_on_keys(bootstrap::channel&) { return {}; }  // add_tcp says why
-
-void add_tcp(const setup&, const tcp_key_source&, const software::nic_faults&, nic_parts&) {
-  fail(XIO_ERR_UNSUPPORTED,
-       "RDMA between machines without a device goes by TCP, and this build cannot prove its peers without libsodium; "
-       "install libsodium-dev and configure again, or give every PE an RDMA device");
-}
-#endif
 
 void add_libfabric(const setup& s, nic_parts& c) {
   const libfabric_place where{s.channel->rank(), s.channel->size(), s.local_rank, handler_of(c),
