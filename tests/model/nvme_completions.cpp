@@ -79,18 +79,13 @@ TEST_P(nvme_completions, come_in_any_order) {
   q.complete(id(0));
   q.complete(id(3), 0x281);
   q.drain();
-  EXPECT_EQ(q.completed(), t + 1);
-  EXPECT_EQ(nvme_codec::test(q.r, t), XIO_OK);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 1), XIO_PENDING);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE);
+  EXPECT_PAIRS((q.completed(), t + 1), (nvme_codec::test(q.r, t), XIO_OK), (nvme_codec::test(q.r, t + 1), XIO_PENDING),
+               (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE));
   q.complete(id(1));
   q.drain();
-  EXPECT_EQ(q.completed(), t + 4);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 1), XIO_OK);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE);
-  EXPECT_EQ(q.state.failed, 0u);
-  EXPECT_EQ(q.state.cq_head, t + 4);
-  EXPECT_EQ(q.state.credits, static_cast<i64>(k_depth - 1));
+  EXPECT_PAIRS((q.completed(), t + 4), (nvme_codec::test(q.r, t + 1), XIO_OK),
+               (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE), (q.state.failed, 0u), (q.state.cq_head, t + 4),
+               (q.state.credits, static_cast<i64>(k_depth - 1)));
 }
 
 // A thread that waits drains by itself, and gets the status of its own command, even if others came before or after it
@@ -138,10 +133,8 @@ TEST_P(nvme_completions, are_in_the_hand_of_who_drains) {
 
 // Tells whether the queue is as if nothing had ever been posted, but for the count.
 void expect_idle(const queue& q, u64 count) {
-  EXPECT_EQ(q.completed(), count);
-  EXPECT_EQ(q.state.issued, count);
-  EXPECT_EQ(q.state.credits, static_cast<i64>(k_depth - 1));
-  EXPECT_EQ(q.state.failed, 0u);
+  EXPECT_PAIRS((q.completed(), count), (q.state.issued, count), (q.state.credits, static_cast<i64>(k_depth - 1)),
+               (q.state.failed, 0u));
 }
 
 // They are drained by the thread that waits for them or by others, and by other calls in between: the count is always

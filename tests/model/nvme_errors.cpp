@@ -25,9 +25,7 @@ TEST(nvme_errors, an_error_reaches_its_owner_alone) {
   for (std::uint64_t i = 0; i < 8; ++i)
     all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), i * 4096, 4096);
   for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(r.wait(all[i]), i == 5 ? XIO_ERR_STORAGE : XIO_OK) << i;
-  EXPECT_EQ(r.ring().state->vendor, 0x281u);
-  EXPECT_EQ(r.ring().state->failed_ticket, 5u);
-  EXPECT_EQ(r.ring().state->failed, 0u);
+  EXPECT_PAIRS((r.ring().state->vendor, 0x281u), (r.ring().state->failed_ticket, 5u), (r.ring().state->failed, 0u));
   EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);  // once
   EXPECT_EQ(r.quiet(), XIO_OK);
   // Long after its word was taken by younger commands the log still knows.

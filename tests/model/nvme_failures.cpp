@@ -221,18 +221,13 @@ class nvme_failures : public testing::TestWithParam<shape> {
     for (const char* name : {"XIO_NVME_DOORBELL", "XIO_MODEL_FAULTS", "XIO_NVME_MDTS"}) unsetenv(name);
   }
   void expect_nothing_false() {
-    EXPECT_EQ(counts_.false_ok, 0u);
-    EXPECT_EQ(counts_.false_error, 0u);
-    EXPECT_EQ(counts_.wrong_code, 0u);
-    EXPECT_EQ(counts_.wrong_data, 0u);
+    EXPECT_PAIRS((counts_.false_ok, 0u), (counts_.false_error, 0u), (counts_.wrong_code, 0u), (counts_.wrong_data, 0u));
   }
   void expect_reported_once() {
     int statuses[3] = {};
     hipLaunchKernelGGL(quiet, dim3(1), dim3(1), 0, nullptr, a_, statuses);
     ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
-    EXPECT_EQ(statuses[0], XIO_ERR_STORAGE);
-    EXPECT_EQ(statuses[1], XIO_OK);
-    EXPECT_EQ(statuses[2], XIO_OK);
+    EXPECT_PAIRS((statuses[0], XIO_ERR_STORAGE), (statuses[1], XIO_OK), (statuses[2], XIO_OK));
   }
 
   xio_world_t* world_ = nullptr;
@@ -304,9 +299,7 @@ TEST_P(nvme_failures, are_not_taken_for_those_of_the_next_storage) {
     int statuses[3] = {};
     hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, failed, statuses);
     ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
-    EXPECT_EQ(statuses[0], XIO_ERR_ARG);
-    EXPECT_EQ(statuses[1], XIO_ERR_ARG);
-    EXPECT_EQ(statuses[2], 0);
+    EXPECT_PAIRS((statuses[0], XIO_ERR_ARG), (statuses[1], XIO_ERR_ARG), (statuses[2], 0));
     hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, fresh, statuses);
     ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
     EXPECT_EQ(statuses[0], XIO_OK);

@@ -32,27 +32,15 @@ TEST(nvme_fault_text, every_item) {
   EXPECT_EQ(p.seed, 9u);
   EXPECT_TRUE(p.shuffle);
   ASSERT_EQ(p.faults.size(), 7u);
-  EXPECT_EQ(p.faults[0].what, kind::status);
-  EXPECT_EQ(p.faults[0].nth, 3u);
-  EXPECT_EQ(p.faults[0].times, 1u);
-  EXPECT_EQ(p.faults[0].status, 0x281u);
-  EXPECT_EQ(p.faults[0].opcode, 0x02);
-  EXPECT_EQ(p.faults[0].queue, 1u);
-  EXPECT_EQ(p.faults[1].status, 0x286u);
-  EXPECT_EQ(p.faults[1].chance, 0.5);
+  EXPECT_PAIRS((p.faults[0].what, kind::status), (p.faults[0].nth, 3u), (p.faults[0].times, 1u),
+               (p.faults[0].status, 0x281u), (p.faults[0].opcode, 0x02), (p.faults[0].queue, 1u),
+               (p.faults[1].status, 0x286u), (p.faults[1].chance, 0.5));
   EXPECT_FALSE(p.faults[1].opcode.has_value());
   EXPECT_GT(p.faults[1].times, 1000000u);
-  EXPECT_EQ(p.faults[2].what, kind::delay);
-  EXPECT_EQ(p.faults[2].delay, std::chrono::milliseconds(3));
-  EXPECT_EQ(p.faults[2].opcode, 0x01);
-  EXPECT_EQ(p.faults[3].what, kind::lose);
-  EXPECT_EQ(p.faults[3].first_lba, 8u);
-  EXPECT_EQ(p.faults[3].last_lba, 15u);
-  EXPECT_EQ(p.faults[4].what, kind::die);
-  EXPECT_EQ(p.faults[5].error, ENOSPC);
-  EXPECT_EQ(p.faults[5].opcode, 0x08);
-  EXPECT_EQ(p.faults[6].error, EIO);
-  EXPECT_EQ(p.faults[6].opcode, 0x00);
+  EXPECT_PAIRS((p.faults[2].what, kind::delay), (p.faults[2].delay, std::chrono::milliseconds(3)),
+               (p.faults[2].opcode, 0x01), (p.faults[3].what, kind::lose), (p.faults[3].first_lba, 8u),
+               (p.faults[3].last_lba, 15u), (p.faults[4].what, kind::die), (p.faults[5].error, ENOSPC),
+               (p.faults[5].opcode, 0x08), (p.faults[6].error, EIO), (p.faults[6].opcode, 0x00));
   EXPECT_TRUE(plan("").faults.empty());
 }
 

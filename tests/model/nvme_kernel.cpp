@@ -145,10 +145,8 @@ struct kernel_test : testing::Test {
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(r.quiet(), XIO_OK);
     const dev::ring_state& s = *r.ring().state;
-    EXPECT_EQ(s.issued, 2 * lanes);
-    EXPECT_EQ(dev::ring_completed(r.ring()), s.issued);
-    EXPECT_EQ(s.credits, depth - 1);
-    EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+    EXPECT_PAIRS((s.issued, 2 * lanes), (dev::ring_completed(r.ring()), s.issued), (s.credits, depth - 1),
+                 (r.device().invalid_doorbells(), 0u));
     const auto data = f.read();
     ASSERT_EQ(data.size(), lanes * k_block);
     for (std::uint64_t i = 0; i < lanes; ++i)

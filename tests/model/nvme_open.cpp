@@ -350,9 +350,7 @@ TEST(nvme_open, queues_have_what_they_were_asked) {
   EXPECT_EQ(r.drive().queue_count(), 5u);
   for (std::uint32_t q = 0; q < 5; ++q) {
     const auto& v = r.ring(q);
-    EXPECT_EQ(v.depth, 32u);
-    EXPECT_EQ(v.nvme.cq_depth, 64u);
-    EXPECT_EQ(v.id, q + 1);
+    EXPECT_PAIRS((v.depth, 32u), (v.nvme.cq_depth, 64u), (v.id, q + 1));
     EXPECT_GE(v.nvme.op_count, 4 * v.depth);
     dev::ring_state state{};
     gpu::copy(&state.credits, &v.state->credits, sizeof state.credits);
