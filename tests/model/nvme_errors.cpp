@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The storage API over the model: which call reports an error, which code it has, and what goes on after it.
+#include "full_disk.hpp"
 #include "nvme_rig.hpp"
-
-#include <sys/resource.h>
 
 using namespace xio;
 using namespace xio::test;
@@ -168,14 +167,8 @@ TEST(nvme_errors, wrong_arguments_are_refused) {
 TEST(nvme_errors, a_file_that_cannot_grow) {
   scratch_file f;
   rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});
-  rlimit old{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{4096, old.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
+  const full_disk::file_limit limit(4096);
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 512 << 10, 4096), XIO_ERR_STORAGE);
   EXPECT_EQ(r.ring().state->vendor, 0x280u);
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
 }

@@ -225,8 +225,7 @@ class nvme_failures : public testing::TestWithParam<shape> {
   }
   void expect_reported_once() {
     int statuses[3] = {};
-    hipLaunchKernelGGL(quiet, dim3(1), dim3(1), 0, nullptr, a_, statuses);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(quiet, 1, 1, a_, statuses);
     EXPECT_PAIRS((statuses[0], XIO_ERR_STORAGE), (statuses[1], XIO_OK), (statuses[2], XIO_OK));
   }
 
@@ -256,8 +255,7 @@ std::string bad_blocks() {
 TEST_P(nvme_failures, thousands_by_many_lanes) {
   open(bad_blocks());
   a_.rounds = 48;
-  hipLaunchKernelGGL(lanes, dim3(2), dim3(64), 0, nullptr, a_);
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(lanes, 2, 64, a_);
   expect_nothing_false();
   EXPECT_GT(counts_.failed, 2000u);
   EXPECT_GT(counts_.well, 2000u);
@@ -269,8 +267,7 @@ TEST_P(nvme_failures, are_known_when_asked_for_late) {
   a_.rounds = 2000;
   std::vector<xio_req_t> requests(a_.rounds);
   std::vector<op> ops(a_.rounds);
-  hipLaunchKernelGGL(late, dim3(1), dim3(1), 0, nullptr, a_, requests.data(), ops.data());
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(late, 1, 1, a_, requests.data(), ops.data());
   expect_nothing_false();
   EXPECT_GT(counts_.failed, 400u);
 }
@@ -278,8 +275,7 @@ TEST_P(nvme_failures, are_known_when_asked_for_late) {
 TEST_P(nvme_failures, of_flushes) {
   open("nvme_error=1:write_fault/flush");
   a_.rounds = 300;
-  hipLaunchKernelGGL(flushes, dim3(1), dim3(4), 0, nullptr, a_);
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(flushes, 1, 4, a_);
   EXPECT_EQ(counts_.false_ok, 0u);
 }
 
@@ -290,18 +286,15 @@ TEST_P(nvme_failures, are_not_taken_for_those_of_the_next_storage) {
   for (int again = 0; again < 3; ++again) {
     a_.rounds = 10;
     xio_req_t failed = 0, fresh = 0;
-    hipLaunchKernelGGL(leave_one, dim3(1), dim3(1), 0, nullptr, a_, bad, &failed);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(leave_one, 1, 1, a_, bad, &failed);
     ASSERT_EQ(xio_storage_close(world_, a_.storage), XIO_OK);
     ASSERT_NO_FATAL_FAILURE(open_storage());
     a_.rounds = 40;
     hipLaunchKernelGGL(leave_one, dim3(1), dim3(1), 0, nullptr, a_, good, &fresh);
     int statuses[3] = {};
-    hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, failed, statuses);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(ask, 1, 1, a_, failed, statuses);
     EXPECT_PAIRS((statuses[0], XIO_ERR_ARG), (statuses[1], XIO_ERR_ARG), (statuses[2], 0));
-    hipLaunchKernelGGL(ask, dim3(1), dim3(1), 0, nullptr, a_, fresh, statuses);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(ask, 1, 1, a_, fresh, statuses);
     EXPECT_EQ(statuses[0], XIO_OK);
   }
 }
@@ -355,11 +348,7 @@ void write_more_than_fits(const std::string& place) {
 
 }  // namespace
 
-TEST(nvme_failures_of_a_file_system, that_is_full) {
-  const int status = full_disk::in_a_child(write_more_than_fits);
-  if (status == full_disk::k_cannot) GTEST_SKIP() << "no file system can be mounted here";
-  EXPECT_EQ(status, 0);
-}
+TEST(nvme_failures_of_a_file_system, that_is_full) { full_disk::run_in_a_child(write_more_than_fits); }
 
 // Counts of failures may have wrapped, and of two that ask one may have counted earlier.
 TEST(nvme_failures_counted, beyond_31_bits) {
