@@ -8,13 +8,7 @@ if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no s
 data=$builddir/tests/examples/data
 rm -rf "$data"
 mkdir -p "$data" || exit 1
-failures=0
 runs=0
-
-fail() {
-  echo "FAIL $1"
-  failures=$((failures + 1))
-}
 
 launch() {
   local how=$1 n=$2
@@ -151,5 +145,4 @@ out=$(launch any 3 "$builddir/examples/halo" 16 2>&1)
 if [ $? != 2 ] || ! grep -q '3 PEs cannot share it evenly' <<<"$out"; then fail "halo 16 on 3 PEs: $out"; fi
 
 rm -rf "$data"
-echo "$runs runs, $failures failed"
-exit $((failures != 0))
+finish "programs, $runs runs"

@@ -4,12 +4,10 @@
 # shellcheck disable=SC2016,SC2317  # what PEs expand; functions that expect() calls
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${MPIRUN=}" "${work=}"
 probe=$builddir/tests/mpi/bootstrap_probe
 xiorun=$builddir/xiorun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+make_work
 
 # expect STATUS 'PATTERN ON STANDARD OUTPUT' COMMAND...
 expect() {
@@ -18,9 +16,7 @@ expect() {
   "$@" >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/out"; }; then
-    echo "FAIL $* (XIO_BOOTSTRAP=$XIO_BOOTSTRAP): status $got, expected $status; output, expected /$pattern/:"
-    sed 's/^/  /' "$work/out" "$work/err"
-    failures=$((failures + 1))
+    fail "$* (XIO_BOOTSTRAP=$XIO_BOOTSTRAP): status $got, expected $status; output, expected /$pattern/:" "$work/out" "$work/err"
   fi
 }
 run() { local n=$1; shift; XIO_TEST_SIZE=$n timeout -k 5 60 "$xiorun" --grace 10 -n "$n" "$@"; }
@@ -50,8 +46,7 @@ if has HAVE_SODIUM; then
     SECONDS=0
     expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left (for .* more of .* 20 ranks|to listen at ).*ulimit -n' limited "-n $n"
     if [ $SECONDS -gt 30 ] || grep dropped "$work/err"; then
-      echo "FAIL: $n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
-      failures=$((failures + 1))
+      fail "$n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
     fi
   done
   expect 0 '' limited '-S -n 16'
@@ -72,7 +67,7 @@ if has HAVE_SODIUM; then
     for end in 0 5; do
       SECONDS=0
       expect $((end == 0 ? 3 : 5)) "XIO_ERR_PEER: rank $rank has ended with status $end" gone $rank $end
-      [ $SECONDS -lt 40 ] || { echo "FAIL: rank $rank ended, and the others waited $SECONDS s"; failures=$((failures + 1)); }
+      [ $SECONDS -lt 40 ] || fail "rank $rank ended, and the others waited $SECONDS s"
     done
   done
   expect 0 '^rank 2 of 3 by tcp$' timeout -k 5 60 "$xiorun" -n 3 sh -c '[ $XIO_TCP_RANK != 1 ] || { (sleep 1; exec "$0" who) & exit 0; }
@@ -122,5 +117,4 @@ for kind in TCP:SODIUM MPI:MPI UCX:UCX; do
   fi
 done
 
-[ $failures = 0 ] && echo 'bootstrap: all well'
-exit $((failures != 0))
+finish bootstrap

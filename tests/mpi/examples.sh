@@ -6,15 +6,12 @@
 : "${builddir:?}" "${start:?}"
 if ! grep -q '^#define XIO_ENABLE_MODEL 1' "$builddir/config.h"; then skip 'no software devices in this build'; fi
 examples=$builddir/examples
-failures=0
 
 try() {
   if out=$("$@" 2>&1); then
     echo "ok   $*"
   else
-    echo "FAIL $*: status $?"
-    printf '%s\n' "$out" | tail -n 20
-    failures=$((failures + 1))
+    fail "$*: status $?" <(tail -n 20 <<<"$out")
   fi
 }
 
@@ -22,7 +19,7 @@ for where in same host; do
   for bytes in 1 65536 4194311; do try timeout 100 "$examples/sdma_p2p" "$bytes" "$where"; done
 done
 # An example that failed does not report success.
-if "$examples/sdma_p2p" 100 99 >/dev/null 2>&1; then echo 'FAIL a device that is not there' && failures=1; fi
+if "$examples/sdma_p2p" 100 99 >/dev/null 2>&1; then fail 'a device that is not there'; fi
 for n in 1 2 4; do
   for bytes in 1 1000003; do
     try timeout 100 "$start" -n "$n" "$examples/sdma_allgather" "$bytes"
@@ -31,4 +28,4 @@ for n in 1 2 4; do
     fi
   done
 done
-exit $((failures != 0))
+finish examples
