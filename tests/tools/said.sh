@@ -28,6 +28,11 @@ silent() {
   checks=$((checks + 1))
   ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
 }
+# holds WHAT COMMAND...: the command succeeds; WHAT is what is wrong else.
+holds() {
+  checks=$((checks + 1))
+  "${@:2}" || wrong "$1"
+}
 # is WHAT FOUND EXPECTED
 is() {
   checks=$((checks + 1))

@@ -19,8 +19,7 @@ equals() {
   local expected=$1 got
   shift
   got=$(value "$@" 2>&1)
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "$*: '$got' and not '$expected'"
+  holds "$*: '$got' and not '$expected'" [ "$got" = "$expected" ]
 }
 
 # --- What is here ---
@@ -52,8 +51,7 @@ if command -v python3 >/dev/null; then
   returns 0 "$info" --json
   equals "$gpu" platform platform
   equals 67108864 memory heap_bytes
-  checks=$((checks + 1))
-  [ "$(value gpu0 memory_bytes)" -gt 0 ] || wrong 'GPU 0 has no memory'
+  holds 'GPU 0 has no memory' [ "$(value gpu0 memory_bytes)" -gt 0 ]
   returns_with 0 XIO_HEAP_SIZE=2M -- "$info" --json
   equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then

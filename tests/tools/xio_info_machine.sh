@@ -135,8 +135,7 @@ lacks() {
   look
   says "^  $1 +missing"
   says "^  $1_cure +.*$2"
-  checks=$((checks + 1))
-  [ "$(grep -c ' missing ' <<<"$out")" = 1 ] || wrong "more than $1 is missing"
+  holds "more than $1 is missing" [ "$(grep -c ' missing ' <<<"$out")" = 1 ]
 }
 pci 80 0
 lacks pcie_atomics 'another root port'
@@ -338,8 +337,7 @@ checks=$((checks + 1))
 [ "$(grep '^echo' <<<"$out")" = "echo vfio-pci > $drive6/driver_override
 echo 0000:06:00.0 > $at/drivers/nvme/unbind
 echo 0000:06:00.0 > $at/drivers_probe" ] || wrong "the steps are not said: $out"
-checks=$((checks + 1))
-[ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ] || wrong 'the steps were not done'
+holds 'the steps were not done' [ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ]
 replies 0 'bound to vfio-pci already' "$info" --root "$machine" "${bind[@]}"
 mkdir -p "$machine/proc/4242/fd"
 echo trainer >"$machine/proc/4242/comm"
