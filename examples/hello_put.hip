@@ -7,7 +7,6 @@
 // `greeting` and the number of the target PE. The return of a put does not mean that its data has arrived; the return
 // of the barrier does: all puts are complete, and every PE has called it.
 #include <cstring>
-#include <string>
 
 #include "arguments.hpp"
 #include "session.hpp"

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

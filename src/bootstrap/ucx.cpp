@@ -9,7 +9,6 @@
 #ifdef HAVE_UCX
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <string_view>
 #include <thread>
 

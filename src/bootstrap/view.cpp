@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/view.hpp"
 
-#include <algorithm>
-
 #include "bootstrap/bytes.hpp"
 
 namespace xio::bootstrap {

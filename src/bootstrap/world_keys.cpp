@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/mac.hpp"

@@ -49,7 +49,6 @@ void membership::outlive_members(const options& o) {
   survivors_ = made.get();
   channel_ = std::move(made);
   agreement_.use(*channel_);
-  proven_dead_ = bootstrap::pe_set(n_);
   survivors_->watch([this](int pe) {
     if (states_->is_dead(pe)) return bootstrap::evidence::dead;
     if (states_->is_excluded(pe)) return bootstrap::evidence::excluded;

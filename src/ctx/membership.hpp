@@ -42,9 +42,6 @@ class membership {
   bootstrap::members_channel* survivors() { return survivors_; }
   std::uint64_t job() const { return job_; }  // a number of this world, equal on all PEs
   bool takes_part(int pe) const { return channel_->takes_part(pe); }
-  // Whether PEs that were left out are not proven to be dead, so that their stores may still come.
-  bool may_write(int pe) const { return !takes_part(pe) && !proven_dead_.has(pe); }
-  void proven(const bootstrap::pe_set& dead) { proven_dead_ = proven_dead_ | dead; }
   // Of that call, which all PEs have come to: see bootstrap::call_report. `hash` is asked only where it is needed.
   struct noted_call {
     call what;
@@ -77,7 +74,6 @@ class membership {
   topology::placement place_;
   std::optional<peer_states> states_;
   bootstrap::members_channel* survivors_ = nullptr;  // channel_
-  bootstrap::pe_set proven_dead_;
   bootstrap::call_report last_{};
 };
 

@@ -56,7 +56,6 @@ void world::finish_call(const bootstrap::common_state& s, xio_shrink_report_t& r
 void world::enter_view(const bootstrap::members_channel::decision& d) {
   const std::vector<int> gone = d.gone.list();
   if (gone.empty()) return;
-  members_.proven(d.dead);
   for (const int pe : d.dead.list()) members_.states().vouch_dead(pe, "a PE of the world has proven it");
   (void)exclude(gone);
   if (!(d.gone - d.dead).empty()) teams_->keep_memory();

@@ -35,11 +35,6 @@ machine_memory read_meminfo() {
 
 }  // namespace
 
-std::uint64_t available_bytes() {
-  const machine_memory m = read_meminfo();
-  return m.available + m.swap;
-}
-
 void check_available(std::size_t bytes, const char* what, const char* cure) {
   const machine_memory m = read_meminfo();
   if (const std::uint64_t have = m.available + m.swap; have != 0 && bytes > have)

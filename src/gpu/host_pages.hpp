@@ -2,12 +2,8 @@
 // Ordinary pages of the host, on every platform.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 namespace xio::gpu {
-
-// Bytes that the machine could still give: free and reclaimable memory, and swap. 0 if the kernel does not say.
-std::uint64_t available_bytes();
 
 // Throws XIO_ERR_NO_MEMORY if the machine, or the memory cgroup of this process, has not that many: pages are taken
 // when they are touched, when it is too late to refuse.

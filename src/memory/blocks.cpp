@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory/blocks.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 #include "base/error.hpp"

@@ -21,7 +21,6 @@ class new_file {
   new_file& operator=(const new_file&) = delete;
 
   void write(const void* data, std::size_t bytes);
-  bool is_stream() const { return stream_; }
   std::size_t bytes() const;
   // By which other processes of this user write it.
   std::string link() const;

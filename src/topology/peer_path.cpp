@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/first_line.hpp"
 #include "topology/access.hpp"
 
 namespace xio::topology {
@@ -17,13 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* k_none = "no drive is bound to xio";
-
-std::string first_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 std::string device_folder(const surroundings& s, const pci_function& f) {
   return s.root + "/sys/bus/pci/devices/" + f.bus_id;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/first_line.hpp"
 #include "topology/access.hpp"
 #include "topology/atomics.hpp"
 #include "topology/kfd_node.hpp"
@@ -24,13 +25,6 @@ namespace fs = std::filesystem;
 
 constexpr unsigned k_amd = 0x1002;
 constexpr unsigned k_cap_ipc_lock = 14;  // linux capability.h
-
-std::string first_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 bool is_empty(const std::string& folder) {
   std::error_code error;

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
+
+#include "base/first_line.hpp"
 
 namespace xio::topology {
 
@@ -17,13 +18,6 @@ namespace fs = std::filesystem;
 
 // As many steps as hwloc counts between packages: up to the machine and down.
 constexpr int k_other_numa_node = 2;
-
-std::string first_line(const std::string& file) {
-  std::string line;
-  std::ifstream in(file);
-  std::getline(in, line);
-  return line;
-}
 
 template <class T>
 T number_in(const std::string& text, int base, T otherwise) {

@@ -40,50 +40,53 @@ TEST(amdgpu_settings, are_checked_against_their_table) {
   }
 }
 
-TEST(amdgpu_topology, names_gpus_and_their_links) {
-  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  settings s;
-  s.gpus = 2;
-  write_topology(s, folder);
-  const auto property = [&](const std::string& file, const std::string& name) {
-    std::ifstream in(std::string(folder) + "/kfd/kfd/topology/nodes/" + file);
+struct amdgpu_topology : testing::Test {
+  amdgpu_topology() { EXPECT_NE(mkdtemp(folder.data()), nullptr); }
+  ~amdgpu_topology() override { std::filesystem::remove_all(folder); }
+  // A number in a file of a node, or -1.
+  long long property(const std::string& file, const std::string& name) const {
+    std::ifstream in(folder + "/kfd/kfd/topology/nodes/" + file);
     std::string word;
     for (long long value = 0; in >> word >> value;)
       if (word == name) return value;
-    return -1ll;
-  };
+    return -1;
+  }
+
+  std::string folder = "/tmp/amdgpu-topology.XXXXXX";
+  settings s;
+};
+
+TEST_F(amdgpu_topology, names_gpus_and_their_links) {
+  s.gpus = 2;
+  write_topology(s, folder);
   EXPECT_PAIRS((property("0/properties", "io_links_count"), 2), (property("2/properties", "gfx_target_version"), 90010),
                (family_of(s), 141u), (property("2/properties", "simd_count"), 64),
                (property("2/properties", "location_id"), 4 << 8), (property("1/io_links/1/properties", "type"), 11),
                (property("1/io_links/1/properties", "node_to"), 2),
                (property("1/mem_banks/0/properties", "size_in_bytes"), 4ll << 30));
-  const std::string moved = redirected(folder, "/sys/class/kfd/kfd/topology/nodes/1/gpu_id");
-  EXPECT_EQ(moved, std::string(folder) + "/kfd/kfd/topology/nodes/1/gpu_id");
-  EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices/0000:04:00.0/vendor"),
-            std::string(folder) + "/pci/0000:04:00.0/vendor");
+  const std::string moved = redirected(folder.c_str(), "/sys/class/kfd/kfd/topology/nodes/1/gpu_id");
+  EXPECT_EQ(moved, folder + "/kfd/kfd/topology/nodes/1/gpu_id");
+  EXPECT_EQ(redirected(folder.c_str(), "/sys/bus/pci/devices/0000:04:00.0/vendor"),
+            folder + "/pci/0000:04:00.0/vendor");
   for (const char* path : {"/sys/class/kfdx", "/sys/class/net", "/sys/bus/pci/devices/0000:05:00.0/vendor", "sys", ""})
-    EXPECT_EQ(redirected(folder, path), "") << path;
+    EXPECT_EQ(redirected(folder.c_str(), path), "") << path;
   EXPECT_EQ(redirected(nullptr, "/sys/class/kfd"), "");
   // Programs that list all PCI functions find the GPUs beside the machine's own, whose files are where they were.
-  const std::filesystem::path all = redirected(folder, "/sys/bus/pci/devices");
-  EXPECT_EQ(all, std::string(folder) + "/pci");
-  EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices/"), all);
-  EXPECT_EQ(redirected(folder, "/sys/bus/pci/devices_of"), "");
+  const std::filesystem::path all = redirected(folder.c_str(), "/sys/bus/pci/devices");
+  EXPECT_EQ(all, folder + "/pci");
+  EXPECT_EQ(redirected(folder.c_str(), "/sys/bus/pci/devices/"), all);
+  EXPECT_EQ(redirected(folder.c_str(), "/sys/bus/pci/devices_of"), "");
   std::set<std::string> wanted{"0000:03:00.0", "0000:04:00.0"}, listed;
   std::error_code none;
   for (const auto& own : std::filesystem::directory_iterator("/sys/bus/pci/devices", none))
     wanted.insert(own.path().filename());
   for (const auto& one : std::filesystem::directory_iterator(all)) listed.insert(one.path().filename());
   EXPECT_EQ(listed, wanted);
-  std::filesystem::remove_all(folder);
 }
 
-TEST(amdgpu_topology, the_host_is_the_same_on_every_machine) {
-  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  write_topology(settings{}, folder);
-  const std::filesystem::path node = std::string(folder) + "/kfd/kfd/topology/nodes/0";
+TEST_F(amdgpu_topology, the_host_is_the_same_on_every_machine) {
+  write_topology(s, folder);
+  const std::filesystem::path node = folder + "/kfd/kfd/topology/nodes/0";
   const auto text = [&](const char* file) {
     std::ifstream in(node / file);
     return std::string(std::istreambuf_iterator<char>(in), {});
@@ -97,51 +100,30 @@ TEST(amdgpu_topology, the_host_is_the_same_on_every_machine) {
   EXPECT_EQ(std::distance(begin(caches), end(caches)), 13);
   EXPECT_NE(text("caches/0/properties").find("\nlevel 3\nsize 16384\n"), std::string::npos);
   // An IOMMU's counters would be the machine's.
-  EXPECT_FALSE(std::filesystem::exists(redirected(folder, "/sys/bus/event_source/devices/amd_iommu_0/events")));
-  EXPECT_NE(redirected(folder, "/sys/bus/event_source/devices/amd_iommu_0/events"), "");
-  std::filesystem::remove_all(folder);
+  EXPECT_FALSE(std::filesystem::exists(redirected(folder.c_str(), "/sys/bus/event_source/devices/amd_iommu_0/events")));
+  EXPECT_NE(redirected(folder.c_str(), "/sys/bus/event_source/devices/amd_iommu_0/events"), "");
 }
 
-TEST(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
-  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  settings s;
+TEST_F(amdgpu_topology, a_navi_31_has_waves_of_32_lanes_and_no_xgmi) {
   s.gpus = 2;
   s.target = "gfx1100";
   write_topology(s, folder);
-  const auto property = [&](const std::string& file, const std::string& name) {
-    std::ifstream in(std::string(folder) + "/kfd/kfd/topology/nodes/" + file);
-    std::string word;
-    for (long long value = 0; in >> word >> value;)
-      if (word == name) return value;
-    return -1ll;
-  };
   EXPECT_PAIRS((property("1/properties", "gfx_target_version"), 110000), (family_of(s), 145u),
                (property("1/properties", "wave_front_size"), 32),
                (property("1/properties", "simd_count"), 2 * static_cast<long long>(s.compute_units)),
                (property("1/properties", "simd_per_cu"), 2), (property("1/properties", "hive_id"), 0),
                (property("1/properties", "num_sdma_xgmi_engines"), 0),
                (property("1/io_links/1/properties", "type"), 2));
-  std::filesystem::remove_all(folder);
 }
 
-TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
-  char folder[] = "/tmp/amdgpu-topology.XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  settings s;
+TEST_F(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
   s.gpus = s.partitions = 8;
   write_topology(s, folder);
-  const auto location = [&](int node) {
-    std::ifstream in(std::string(folder) + "/kfd/kfd/topology/nodes/" + std::to_string(node) + "/properties");
-    std::string word;
-    for (unsigned long long value = 0; in >> word >> value;)
-      if (word == "location_id") return value;
-    return 0ull;
-  };
-  EXPECT_PAIRS((location(1), 0x300u), (location(8), 0x307u), (location(64), 0xa07u), (gpu_of_id(s, gpu_id_of(63)), 63),
+  const auto location = [&](int node) { return property(std::to_string(node) + "/properties", "location_id"); };
+  EXPECT_PAIRS((location(1), 0x300), (location(8), 0x307), (location(64), 0xa07), (gpu_of_id(s, gpu_id_of(63)), 63),
                (gpu_of_id(s, gpu_id_of(64)), -1));
   int functions = 0;
-  for (const auto& at : std::filesystem::directory_iterator(std::string(folder) + "/pci")) {
+  for (const auto& at : std::filesystem::directory_iterator(folder + "/pci")) {
     if (at.is_symlink()) continue;  // the machine's own
     EXPECT_EQ(at.path().extension(), ".0");
     ++functions;
@@ -150,8 +132,7 @@ TEST(amdgpu_topology, partitions_are_nodes_behind_one_pci_function) {
   s.partition_names = "alike";
   s.gpus = 1;  // one shows it, and eight are thousands of files
   write_topology(s, folder);
-  EXPECT_EQ(location(8), 0x70000300u);
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(location(8), 0x70000300);
 }
 
 TEST_F(amdgpu_driver, refuses_what_the_kernel_refuses) {

@@ -143,11 +143,7 @@ TEST_F(gfx1100, masks_of_32_lanes) {
         const u64 sum = a * b + edge64(third(l, round));
         expect(14, sum), expect(15, sum >> 32);
       }
-      EXPECT_EQ(m.s(reg::vcc), less);
-      EXPECT_EQ(m.s(10), equal);
-      EXPECT_EQ(m.s(12), over);
-      EXPECT_EQ(m.s(14), over2);
-      EXPECT_EQ(m.s(16), under);
+      EXPECT_PAIRS((m.s(reg::vcc), less), (m.s(10), equal), (m.s(12), over), (m.s(14), over2), (m.s(16), under));
       for (unsigned n : {reg::vcc + 1, 11u, 13u, 15u, 17u}) EXPECT_EQ(m.s(n), machine::poison) << n;
       EXPECT_EQ(m.w.exec(), exec) << "null is no part of EXEC";
     }
@@ -207,16 +203,9 @@ TEST_F(gfx1100, scalars) {
             "s_delay_alu instid0(VALU_DEP_1)\n s_clause 0x1\n s_waitcnt_depctr 0xfff\n s_mov_b32 m0, 77\n"
             "s_mov_b32 s15, m0\n s_add_u32 s16, s0, null\n s_getreg_b32 s17, hwreg(HW_REG_SH_MEM_BASES, 16, 16)"))
       << m.shared.failed.sentence();
-  EXPECT_EQ(m.s(8), 0x89abcdefu & ~0x01234567u);
-  EXPECT_EQ(m.s(9), 0x89abcdefu | ~0x01234567u);
-  EXPECT_EQ(m.s(10), 7u);
-  EXPECT_EQ(m.s(11), 4u);
-  EXPECT_EQ(m.s(12), 0x456789abu);
-  EXPECT_EQ(m.s(13), 11u);
-  EXPECT_EQ(m.s(14), 1u);
-  EXPECT_EQ(m.s(15), 77u);
-  EXPECT_EQ(m.s(16), 0x89abcdefu);
-  EXPECT_EQ(m.s(17), m.shared.how.lds_aperture >> 48);
+  EXPECT_PAIRS((m.s(8), 0x89abcdefu & ~0x01234567u), (m.s(9), 0x89abcdefu | ~0x01234567u), (m.s(10), 7u), (m.s(11), 4u),
+               (m.s(12), 0x456789abu), (m.s(13), 11u), (m.s(14), 1u), (m.s(15), 77u), (m.s(16), 0x89abcdefu),
+               (m.s(17), m.shared.how.lds_aperture >> 48));
 }
 
 TEST_F(gfx1100, scalar_loads_and_the_clock) {
@@ -230,10 +219,7 @@ TEST_F(gfx1100, scalar_loads_and_the_clock) {
             "s_load_b256 s[16:23], s[2:3], s4\n s_load_b32 s9, s[2:3], s4 offset:0x4\n"
             "s_sendmsg_rtn_b64 s[40:41], sendmsg(MSG_RTN_GET_REALTIME)\n s_waitcnt lgkmcnt(0)"))
       << m.shared.failed.sentence();
-  EXPECT_EQ(m.s(8), 1004u);
-  EXPECT_EQ(m.s(9), 1009u);
-  EXPECT_EQ(m.s(10), 1006u);
-  EXPECT_EQ(m.s(11), 1007u);
+  EXPECT_PAIRS((m.s(8), 1004u), (m.s(9), 1009u), (m.s(10), 1006u), (m.s(11), 1007u));
   for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(m.s(12 + i), 1000 + i);
   for (unsigned i = 0; i < 8; ++i) EXPECT_EQ(m.s(16 + i), 1008 + i);
   EXPECT_GE(m.w.get64(40), before);
@@ -353,11 +339,8 @@ TEST_F(gfx1100, lanes_are_named_modulo_32) {
   EXPECT_EQ(m.s(4), 503u);
   EXPECT_EQ(m.s(5), 500u);
   for (unsigned l = 0; l < narrow; ++l) {
-    EXPECT_EQ(m.v(1, l), l == 3 ? 9 : machine::poison);
-    EXPECT_EQ(m.v(2, l), 500 + l);
-    EXPECT_EQ(m.v(3, l), l);
-    EXPECT_EQ(m.v(12, l), 500 + l);
-    EXPECT_EQ(m.v(11, l), 500 + l);
+    EXPECT_PAIRS((m.v(1, l), l == 3 ? 9 : machine::poison), (m.v(2, l), 500 + l), (m.v(3, l), l), (m.v(12, l), 500 + l),
+                 (m.v(11, l), 500 + l));
   }
 }
 

@@ -29,24 +29,15 @@ TEST_F(gfx1100, loads_and_stores_by_their_names) {
       "flat_store_d16_hi_b8 v[0:1], v14 offset:80\n s_waitcnt_vscnt null, 0x0"))
       << m.shared.failed.sentence();
   const auto word = [](unsigned i) { return 0x80818283 + i * 0x01010101; };
-  EXPECT_EQ(m.v(10, 0), word(16) & 255);
-  EXPECT_EQ(m.v(11, 0), static_cast<u32>(static_cast<signed char>(word(16) >> 8)));
-  EXPECT_EQ(m.v(12, 0), word(16) >> 16);
-  EXPECT_EQ(m.v(13, 0), static_cast<u32>(static_cast<short>(word(15) >> 16)));
-  EXPECT_EQ(m.v(14, 0), word(17));
-  EXPECT_EQ(m.v64(16, 0), word(17) | u64{word(18)} << 32);
+  EXPECT_PAIRS((m.v(10, 0), word(16) & 255), (m.v(11, 0), static_cast<u32>(static_cast<signed char>(word(16) >> 8))),
+               (m.v(12, 0), word(16) >> 16), (m.v(13, 0), static_cast<u32>(static_cast<short>(word(15) >> 16))),
+               (m.v(14, 0), word(17)), (m.v64(16, 0), word(17) | u64{word(18)} << 32));
   for (unsigned i = 0; i < 3; ++i) EXPECT_EQ(m.v(20 + i, 0), word(17 + i));
   for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(m.v(24 + i, 0), word(22 + i));
-  EXPECT_EQ(m.v(28, 0), low(word(16)));
-  EXPECT_EQ(m.v(29, 0), high(word(16) & 0xffff));
-  EXPECT_EQ(m.v(30, 0), low(word(16) & 255));
-  EXPECT_EQ(m.v(31, 0), high(static_cast<u32>(static_cast<signed char>(word(16))) & 0xffff));
-  EXPECT_EQ(bytes[128], word(17) & 255);
-  EXPECT_EQ(words[32] >> 16, word(17) & 0xffff);
-  EXPECT_EQ(words[33] & 0xffff, word(17) >> 16);
-  EXPECT_EQ(words[34], word(17));
-  EXPECT_EQ(words[35], word(18));
-  EXPECT_EQ(bytes[144], word(17) >> 16 & 255);
+  EXPECT_PAIRS((m.v(28, 0), low(word(16))), (m.v(29, 0), high(word(16) & 0xffff)), (m.v(30, 0), low(word(16) & 255)),
+               (m.v(31, 0), high(static_cast<u32>(static_cast<signed char>(word(16))) & 0xffff)),
+               (bytes[128], word(17) & 255), (words[32] >> 16, word(17) & 0xffff), (words[33] & 0xffff, word(17) >> 16),
+               (words[34], word(17)), (words[35], word(18)), (bytes[144], word(17) >> 16 & 255));
 }
 
 TEST_F(gfx1100, atomics_by_their_names) {
@@ -99,15 +90,9 @@ TEST_F(gfx1100, lds_by_its_names) {
       "offset:8\n ds_storexchg_rtn_b32 v17, v0, v1 offset:4\n ds_add_rtn_u32 v18, v0, v1 offset:4\n"
       "ds_load_u8 v19, v0 offset:8\n ds_store_b8_d16_hi v0, v3 offset:40\n s_waitcnt lgkmcnt(0)"))
       << m.shared.failed.sentence();
-  EXPECT_EQ(m.v(10, 0), 77u);
-  EXPECT_EQ(m.v(12, 0), 77u);
-  EXPECT_EQ(m.v(13, 0), 99u);
-  EXPECT_EQ(m.v64(14, 0), 0x1122334455667788u);
+  EXPECT_PAIRS((m.v(10, 0), 77u), (m.v(12, 0), 77u), (m.v(13, 0), 99u), (m.v64(14, 0), 0x1122334455667788u));
   EXPECT_EQ(m.v(16, 0), 77u) << "the new value is the first of the two";
-  EXPECT_EQ(m.v(17, 0), 99u);
-  EXPECT_EQ(m.v(18, 0), 77u);
-  EXPECT_EQ(m.v(19, 0), 0x88u);
-  EXPECT_EQ(m.shared.lds[104], 0x22u);
+  EXPECT_PAIRS((m.v(17, 0), 99u), (m.v(18, 0), 77u), (m.v(19, 0), 0x88u), (m.shared.lds[104], 0x22u));
 }
 
 // Private memory has one dword of each of the wave's lanes beside the next (LLVM AMDGPUUsage, "Private address space").
@@ -126,13 +111,9 @@ TEST_F(gfx1100, private_memory_of_32_lanes) {
             "flat_load_b32 v12, v[6:7] offset:16\n scratch_load_u16 v13, off, off offset:20\n s_waitcnt vmcnt(0)"))
       << m.shared.failed.sentence();
   for (unsigned l = 0; l < narrow; ++l) {
-    EXPECT_EQ(scratch[5 * 32 + l], 1000 + l);
-    EXPECT_EQ(scratch[6 * 32 + l], 2000 + l);
-    EXPECT_EQ(scratch[(8 + l % 4) * 32 + l], 3000 + l);
-    EXPECT_EQ(m.v(10, l), 2000 + l);
-    EXPECT_EQ(m.v(11, l), 3000 + l);
-    EXPECT_EQ(m.v(12, l), 3000 + l);
-    EXPECT_EQ(m.v(13, l), 1000 + l);
+    EXPECT_PAIRS((scratch[5 * 32 + l], 1000 + l), (scratch[6 * 32 + l], 2000 + l),
+                 (scratch[(8 + l % 4) * 32 + l], 3000 + l), (m.v(10, l), 2000 + l), (m.v(11, l), 3000 + l),
+                 (m.v(12, l), 3000 + l), (m.v(13, l), 1000 + l));
   }
 }
 

@@ -7,6 +7,13 @@ namespace {
 
 using namespace test;
 
+// A file that the driver writes, and that goes with the test.
+struct written_file {
+  written_file() { close(mkstemp(name.data())); }
+  ~written_file() { unlink(name.c_str()); }
+  std::string name = "/tmp/xio-amdgpu.XXXXXX";
+};
+
 TEST_F(amdgpu_queues, run_every_workgroup_of_a_kernel_once) {
   open(0);
   std::mutex lock;
@@ -41,18 +48,15 @@ TEST_F(amdgpu_queues, run_every_workgroup_of_a_kernel_once) {
 }
 
 TEST_F(amdgpu_queues, write_down_what_a_kernel_executed) {
-  char file[] = "/tmp/xio-amdgpu-counts.XXXXXX";
-  const int made = mkstemp(file);
-  ASSERT_GE(made, 0);
-  close(made);
-  chosen.counts = file;
+  const written_file file;
+  chosen.counts = file.name;
   open(0);
   const auto three = kernel(0, [](auto&&...) { return group::state::finished; });
   for (unsigned i = 0; i < 2; ++i) {
     submit(0, dispatch_of(three, 3, &m->signals[i]));
     ASSERT_TRUE(is_done(m->signals[i]));
   }
-  std::ifstream in(file);
+  std::ifstream in(file.name);
   // 10, 11 and 12 instructions; lines 1, 2, 3 and 4 of code. 100 registers are 104, of which 512 hold 4 waves' worth.
   const std::string wanted =
       R"({"kernel":"","gpu":0,"workgroups":3,"waves":3,"instructions":33,"salu":0,"valu":0,"smem":0,"lds":0,"flat":0,)"
@@ -64,20 +68,16 @@ TEST_F(amdgpu_queues, write_down_what_a_kernel_executed) {
     EXPECT_EQ(line, wanted);
   }
   EXPECT_FALSE(std::getline(in, line));
-  unlink(file);
 }
 
 // The kernel is in no code object here, so a site is the address.
 TEST_F(amdgpu_queues, write_down_how_often_each_instruction_ran) {
-  char file[] = "/tmp/xio-amdgpu-times.XXXXXX";
-  const int made = mkstemp(file);
-  ASSERT_GE(made, 0);
-  close(made);
-  chosen.times = file;
+  const written_file file;
+  chosen.times = file.name;
   open(0);
   submit(0, dispatch_of(kernel(0, [](auto&&...) { return group::state::finished; }), 3, &m->signals[0]));
   ASSERT_TRUE(is_done(m->signals[0]));
-  std::ifstream in(file);
+  std::ifstream in(file.name);
   for (const char* wanted : {"\t0x40\t3", "\t0x1000\t2", "\t0x1001\t2", "\t0x1002\t2"}) {
     std::string line;
     ASSERT_TRUE(std::getline(in, line)) << wanted;
@@ -85,7 +85,6 @@ TEST_F(amdgpu_queues, write_down_how_often_each_instruction_ran) {
   }
   std::string line;
   EXPECT_FALSE(std::getline(in, line));
-  unlink(file);
 }
 
 TEST_F(amdgpu_queues, wake_the_host_by_mailbox_and_event) {

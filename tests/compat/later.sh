@@ -3,10 +3,8 @@
 # Calls of rocSHMEM that this version does not have are refused by the compiler, with a sentence that names the call.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${CXX:?}" "${HIPCC=}"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+: "${srcdir:?}" "${CXX:?}" "${HIPCC=}" "${work=}"
+make_work
 
 # refused NAME... -- COMPILER...: in a program that calls these alone.
 refused() {
@@ -24,14 +22,11 @@ refused() {
     echo '}'
   } >"$work/calls.cpp"
   if "$@" -fsyntax-only -std=c++20 -I"$srcdir/include" -I"$srcdir/include/xio/compat" "$work/calls.cpp" >"$work/out" 2>&1; then
-    echo "FAIL $1 takes ${names[*]}"
-    failures=1
+    fail "$1 takes ${names[*]}"
   fi
   for name in "${names[@]}"; do
     grep -qE "$name (of the host )?comes in a later version of XIO" "$work/out" && continue
-    echo "FAIL $1 says nothing of $name:"
-    grep -m 5 'error' "$work/out"
-    failures=1
+    fail "$1 says nothing of $name:" "$work/out"
   done
 }
 of_streams=(rocshmem_barrier_all_on_stream rocshmem_putmem_on_stream rocshmem_signal_wait_until_on_stream)
@@ -39,5 +34,4 @@ of_host=(rocshmem_float_broadcast rocshmem_ctx_float_sum_reduce rocshmem_uint64_
 refused "${of_streams[@]}" "${of_host[@]}" -- "$CXX" -x c++
 copies=(rocshmem_putmem rocshmem_getmem_nbi rocshmem_ctx_float_put rocshmem_float_g rocshmem_int_atomic_fetch_add)
 if [ -n "$HIPCC" ]; then refused "${copies[@]}" rocshmem_quiet_on_stream -- "$HIPCC" -x hip --cuda-host-only -ferror-limit=0; fi
-[ $failures = 0 ] && echo 'later: all refused'
-exit $failures
+finish later

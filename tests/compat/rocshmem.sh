@@ -19,9 +19,7 @@ for route in $routes; do
         [ "$(grep -c 'failed first with XIO_ERR_PE; the last that failed: xio_' <<<"$out")" = "$n" ] || status=sentence
       fi
       if [ $status != 0 ]; then
-        echo "FAIL $program -n $n by $route: $status"
-        tail -n 20 <<<"$out" | sed 's/^/  /'
-        failures=$((failures + 1))
+        fail "$program -n $n by $route: $status" <(tail -n 20 <<<"$out")
       fi
     done
   done
@@ -29,12 +27,11 @@ done
 out=$(XIO_TIMEOUT_MS=50000 timeout 30 "$start" -n 3 "$builddir/tests/compat/mistakes" exit 2>&1)
 status=$?
 if [ $status != 6 ] || ! grep -q 'xio_abort: PE 2 of 3 ends all with status 6: rocshmem_global_exit$' <<<"$out"; then
-  echo "FAIL rocshmem_global_exit: $status: $out"
-  failures=1
+  fail "rocshmem_global_exit: $status: $out"
 fi
 # rocSHMEM's variables, and XIO's before them.
 out=$(ROCSHMEM_HEAP_SIZE=8M timeout 60 "$start" -n 2 "$builddir/tests/compat/amo" 2>&1)
-grep -q 'taken from ROCSHMEM_\* variables: XIO_HEAP_SIZE=8M$' <<<"$out" || { echo "FAIL ROCSHMEM_HEAP_SIZE: $out"; failures=1; }
+grep -q 'taken from ROCSHMEM_\* variables: XIO_HEAP_SIZE=8M$' <<<"$out" || fail "ROCSHMEM_HEAP_SIZE: $out"
 out=$(ROCSHMEM_HEAP_SIZE=8M XIO_HEAP_SIZE=16M timeout 60 "$start" -n 2 "$builddir/tests/compat/amo" 2>&1)
-if grep -q 'taken from' <<<"$out"; then echo "FAIL XIO_HEAP_SIZE goes before: $out"; failures=1; fi
-exit $((failures != 0))
+if grep -q 'taken from' <<<"$out"; then fail "XIO_HEAP_SIZE goes before: $out"; fi
+finish rocshmem

@@ -4,9 +4,8 @@
 set -uo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0 checks=0
+make_work
+checks=0
 
 # links NAME COMPILER...: both sources compile, and go together.
 links() {
@@ -16,15 +15,12 @@ links() {
   for source in first second; do
     if ! "$@" -std=c++20 -O1 -I"$srcdir/include" -DKERNEL=$source -c -o "$work/$source.o" "$srcdir/tests/device/two_sources.hip" \
       >"$work/log" 2>&1; then
-      echo "FAIL $name: it does not compile"
-      tail -n 10 "$work/log"
-      failures=$((failures + 1))
+      fail "$name: it does not compile" <(tail -n 10 "$work/log")
       return
     fi
   done
   if ! ld -r -o "$work/both.o" "$work/first.o" "$work/second.o"; then
-    echo "FAIL $name: the two do not go together"
-    failures=$((failures + 1))
+    fail "$name: the two do not go together"
   fi
 }
 
@@ -33,5 +29,4 @@ links host "${CXX%% *}" -DXIO_PLATFORM_HOST=1 -x c++
 # Device code of two sources is never linked together, so the host's half of each is enough; the other takes ten times as long.
 if [ -n "$HIPCC" ] && ! leaves hip; then links hip "$HIPCC" -x hip --offload-arch=gfx90a --cuda-host-only -DXIO_PLATFORM_HIP=1; fi
 if [ -n "$NVCC" ] && ! leaves cuda; then links cuda sh "$srcdir/build-aux/nvcc-as-cxx" "$NVCC" -ccbin "${CXX##* }" -x cu -DXIO_PLATFORM_CUDA=1; fi
-echo "$checks platforms, $failures failures"
-[ $failures = 0 ]
+finish "two_sources, $checks platforms"

@@ -9,8 +9,7 @@ set -euo pipefail
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 : "${srcdir:?}"
 page=$srcdir/docs/calls.md
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 
 # A call begins a line; names behind xio::dev are the inside, and hip*.h are HIP's names.
 declared() {

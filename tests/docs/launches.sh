@@ -6,8 +6,7 @@
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 command -v perl >/dev/null || skip 'perl is not installed'
 [ "$gpu" = host ] || skip 'the source is for the host platform'
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 awk '/^# perl -0p launches.pl/ {on = 1} /^```$/ {on = 0} on' "$srcdir/docs/porting.md" >"$work/launches.pl"
 [ -s "$work/launches.pl" ] || { echo 'FAIL: docs/porting.md has no step'; exit 1; }
 cat >"$work/program.cpp" <<'PROGRAM'

@@ -44,7 +44,6 @@ build() {
 if [ $# = 0 ]; then set -- memory sdma storage; fi
 out=$(mktemp -d "$builddir/whole_programs.XXXXXX") || exit 1
 trap 'rm -rf "$out"' EXIT
-failures=0
 for page; do
   if [[ " $wants_software_devices " == *" $page "* ]] && ! has XIO_ENABLE_MODEL; then
     echo "not run: $page, for want of software devices"
@@ -56,15 +55,13 @@ for page; do
     if [ -s "program.$language" ]; then break; fi
   done
   if ! build "$language"; then
-    echo "FAIL $page: does not build"
-    failures=$((failures + 1))
+    fail "$page: does not build"
   elif [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then
     echo "ok   $page (built; no AMD GPU to run it)"
   elif expect "$page"; then
     echo "ok   $page"
   else
-    echo "FAIL $page: the program does not do what the page says"
-    failures=$((failures + 1))
+    fail "$page: the program does not do what the page says"
   fi
 done
-exit $((failures != 0))
+finish whole_programs

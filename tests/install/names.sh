@@ -10,8 +10,7 @@ export LC_ALL=C # as sort and comm order names
 library=${1:-$builddir/.libs/libxio.so}
 api=("$srcdir"/include/xio/{host,xio,internal,memory,peers,sdma,status,stream,team}.h)
 host=("$srcdir"/include/xio/hip_host.h "$srcdir"/include/xio/device/platform/host_exec.hpp)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 for header in "$srcdir"/include/xio/*.h; do
   case " ${api[*]} ${host[*]} $srcdir/include/xio/export.h " in *" $header "*) continue ;; esac
   if grep -q XIO_EXPORT "$header"; then

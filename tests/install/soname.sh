@@ -11,8 +11,7 @@ series=$(sed -n 's/^\(XIO_.*\) {$/\1/p' "$builddir/libxio.map")
 expected=libxio-$gpu.so.0
 got=$(objdump -p "$library" | awk '$1 == "SONAME" {print $2}')
 if [ "$got" != "$expected" ]; then echo "FAIL the SONAME is '$got' and not '$expected'" && exit 1; fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 echo '#include <xio/xio.h>
 int main(void) { return xio_my_pe(0) == -1 ? 0 : 1; }' >"$work/program.c"
 "$CC" -I"$srcdir/include" "$work/program.c" -o "$work/program" -L"$builddir/.libs" -lxio -Wl,--allow-shlib-undefined

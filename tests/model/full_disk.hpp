@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 namespace xio::test::full_disk {
 
@@ -25,10 +26,11 @@ inline void fill_up(int fd) {
   EXPECT_EQ(errno, ENOSPC);
 }
 
-// In a process of its own, for the file system is the process's: k_cannot, 0, or 1 for a test that failed there.
-inline int in_a_child(const std::function<void(const std::string& place)>& test) {
+// Runs a test in a process of its own, for the file system is the process's. `instead`: the tests that see some of it
+// where no file system can be mounted.
+inline void run_in_a_child(const std::function<void(const std::string& place)>& test, const char* instead = "") {
   std::string place = testing::TempDir() + "/xio_full_XXXXXX";
-  if (mkdtemp(place.data()) == nullptr) return k_cannot;
+  ASSERT_NE(mkdtemp(place.data()), nullptr);
   const pid_t child = fork();
   if (child == 0) {
     if (!mount_at(place)) _exit(k_cannot);
@@ -38,7 +40,28 @@ inline int in_a_child(const std::function<void(const std::string& place)>& test)
   int status = -1;
   EXPECT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(rmdir(place.c_str()), 0) << place;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == k_cannot)
+    GTEST_SKIP() << "no file system can be mounted here" << instead;
+  EXPECT_EQ(status, 0);
 }
+
+// While it lives no file of this process may grow beyond `bytes`. To try it is a signal, which `handler` takes.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t bytes, void (*handler)(int) = SIG_IGN) : handler_(std::signal(SIGXFSZ, handler)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit small{bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~file_limit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  file_limit& operator=(file_limit&&) = delete;
+
+ private:
+  rlimit old_{};
+  void (*const handler_)(int);
+};
 
 }  // namespace xio::test::full_disk

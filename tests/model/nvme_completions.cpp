@@ -63,14 +63,19 @@ class queue {
   u32 bell = 0;
 };
 
-class nvme_completions : public testing::TestWithParam<u64> {};
+struct nvme_completions : testing::TestWithParam<u64> {
+  nvme_completions() { world.timeout_ticks = 1000000; }
+  static u32 id_of(u64 ticket) { return static_cast<u32>(ticket % k_ids); }
+
+  const u64 t = GetParam();
+  world_view world{};
+};
 // The first tickets; some whose ids begin anew within the test, in the second lap of the CQ and of the generations.
 INSTANTIATE_TEST_SUITE_P(from, nvme_completions, testing::Values(0, 29, 30, 63, 1048573));
 
 TEST_P(nvme_completions, come_in_any_order) {
-  const u64 t = GetParam();
   queue q(t, 4);
-  const auto id = [&](u64 i) { return static_cast<u32>((t + i) % k_ids); };
+  const auto id = [&](u64 i) { return id_of(t + i); };
   q.complete(id(2));
   q.drain();
   EXPECT_EQ(q.completed(), t) << "the oldest is still under way";
@@ -79,27 +84,19 @@ TEST_P(nvme_completions, come_in_any_order) {
   q.complete(id(0));
   q.complete(id(3), 0x281);
   q.drain();
-  EXPECT_EQ(q.completed(), t + 1);
-  EXPECT_EQ(nvme_codec::test(q.r, t), XIO_OK);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 1), XIO_PENDING);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE);
+  EXPECT_PAIRS((q.completed(), t + 1), (nvme_codec::test(q.r, t), XIO_OK), (nvme_codec::test(q.r, t + 1), XIO_PENDING),
+               (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE));
   q.complete(id(1));
   q.drain();
-  EXPECT_EQ(q.completed(), t + 4);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 1), XIO_OK);
-  EXPECT_EQ(nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE);
-  EXPECT_EQ(q.state.failed, 0u);
-  EXPECT_EQ(q.state.cq_head, t + 4);
-  EXPECT_EQ(q.state.credits, static_cast<i64>(k_depth - 1));
+  EXPECT_PAIRS((q.completed(), t + 4), (nvme_codec::test(q.r, t + 1), XIO_OK),
+               (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE), (q.state.failed, 0u), (q.state.cq_head, t + 4),
+               (q.state.credits, static_cast<i64>(k_depth - 1)));
 }
 
 // A thread that waits drains by itself, and gets the status of its own command, even if others came before or after it
 // in the same poll.
 TEST_P(nvme_completions, are_reported_to_the_waiter) {
-  const u64 t = GetParam();
-  const auto id = [&](u64 i) { return static_cast<u32>((t + i) % k_ids); };
-  world_view world{};
-  world.timeout_ticks = 1000000;
+  const auto id = [&](u64 i) { return id_of(t + i); };
   const struct {
     u64 first, second, third, awaited;
     xio_status_t status;
@@ -119,16 +116,15 @@ TEST_P(nvme_completions, are_reported_to_the_waiter) {
 
 // Without another look at the word: generation, done, status.
 TEST_P(nvme_completions, are_in_the_hand_of_who_drains) {
-  const u64 t = GetParam();
   queue q(t, 4);
-  q.complete(static_cast<u32>((t + 2) % k_ids));
-  q.complete(static_cast<u32>((t + 1) % k_ids), 0x281);
+  q.complete(id_of(t + 2));
+  q.complete(id_of(t + 1), 0x281);
   u64 word = 7;
   u64 completed = 0;
   ASSERT_TRUE(ring_try_reaping(q.r, &completed));
   completed = nvme_codec::drain(q.r, completed, t + 1, &word);
   EXPECT_EQ(word, (t + 1) / k_ids << 16 | 0x8281);
-  q.complete(static_cast<u32>(t % k_ids));
+  q.complete(id_of(t));
   word = 7;
   completed = nvme_codec::drain(q.r, completed, t + 3, &word);
   EXPECT_EQ(word, 7u) << "not come yet";
@@ -138,26 +134,20 @@ TEST_P(nvme_completions, are_in_the_hand_of_who_drains) {
 
 // Tells whether the queue is as if nothing had ever been posted, but for the count.
 void expect_idle(const queue& q, u64 count) {
-  EXPECT_EQ(q.completed(), count);
-  EXPECT_EQ(q.state.issued, count);
-  EXPECT_EQ(q.state.credits, static_cast<i64>(k_depth - 1));
-  EXPECT_EQ(q.state.failed, 0u);
+  EXPECT_PAIRS((q.completed(), count), (q.state.issued, count), (q.state.credits, static_cast<i64>(k_depth - 1)),
+               (q.state.failed, 0u));
 }
 
 // They are drained by the thread that waits for them or by others, and by other calls in between: the count is always
 // the same, and the doorbell is written twice a lap.
 TEST_P(nvme_completions, one_at_a_time) {
-  const u64 t = GetParam();
   queue q(t, 0);
-  world_view world{};
-  world.timeout_ticks = 1000000;
   u64 next = t;
-  const auto id = [&](u64 ticket) { return static_cast<u32>(ticket % k_ids); };
   u32 cq_head_bell = q.cq_head_bell();
   for (u64 i = 0; i < 5 * k_ids; ++i) {
     q.post();
     EXPECT_EQ(nvme_codec::test(q.r, next), XIO_PENDING) << i;
-    q.complete(id(next));
+    q.complete(id_of(next));
     if (i % 3 == 0)
       q.drain();
     else
@@ -171,12 +161,12 @@ TEST_P(nvme_completions, one_at_a_time) {
     expect_idle(q, next);
     if (i % 7 != 6) continue;
     q.post(3);
-    q.complete(id(next + 1));
+    q.complete(id_of(next + 1));
     q.drain();
     EXPECT_EQ(nvme_codec::test(q.r, next), XIO_PENDING);
     EXPECT_EQ(nvme_codec::test(q.r, next + 1), XIO_OK);
-    q.complete(id(next));
-    q.complete(id(next + 2));
+    q.complete(id_of(next));
+    q.complete(id_of(next + 2));
     q.drain();
     const u64 turn = k_entries / 2;
     if ((next + 3) / turn != next / turn) cq_head_bell = q.cq_head_bell();
@@ -187,14 +177,11 @@ TEST_P(nvme_completions, one_at_a_time) {
 
 // One that fails among those that come one at a time: its owner hears of it, also when others have come since.
 TEST_P(nvme_completions, one_at_a_time_with_failures) {
-  const u64 t = GetParam();
   queue q(t, 0);
-  world_view world{};
-  world.timeout_ticks = 1000000;
   for (u64 i = 0; i < 3 * k_ids; ++i) {
     const bool fails = i % 11 == 5;
     q.post();
-    q.complete(static_cast<u32>((t + i) % k_ids), fails ? 0x281 : 0);
+    q.complete(id_of(t + i), fails ? 0x281 : 0);
     if (i % 2 == 0)
       q.drain();
     else
@@ -210,20 +197,17 @@ TEST_P(nvme_completions, one_at_a_time_with_failures) {
 }
 
 TEST_P(nvme_completions, one_at_a_time_and_a_wrong_one) {
-  const u64 t = GetParam();
-  world_view world{};
-  world.timeout_ticks = 1000000;
   // 0: the next one, which was not posted.
   for (const u64 before : {u64{0}, u64{1}, u64{2}, u64{k_ids - 1}}) {
     queue q(t, 0);
     u64 next = t;
     for (; next < t + k_ids; ++next) {
       q.post();
-      q.complete(static_cast<u32>(next % k_ids));
+      q.complete(id_of(next));
       q.drain();
     }
     expect_idle(q, next);
-    const u32 id = static_cast<u32>((next - before) % k_ids);
+    const u32 id = id_of(next - before);
     if (before != 0) q.post();
     q.complete(id);
     if (before != 0)
@@ -237,12 +221,11 @@ TEST_P(nvme_completions, one_at_a_time_and_a_wrong_one) {
 
 // Ids would be taken again where one command stays under way while three depths of others come and go.
 TEST_P(nvme_completions, one_at_a_time_behind_a_slow_one) {
-  const u64 t = GetParam();
   queue q(t, 0);
   u64 next = t;
   for (; next < t + k_entries; ++next) {  // the count alone, first
     q.post();
-    q.complete(static_cast<u32>(next % k_ids));
+    q.complete(id_of(next));
     q.drain();
   }
   expect_idle(q, next);
@@ -251,46 +234,37 @@ TEST_P(nvme_completions, one_at_a_time_behind_a_slow_one) {
   u64 posted = 0;
   for (next = slow + 1; q.state.credits > 0 && posted < 10 * k_ids; ++next, ++posted) {
     q.post();
-    q.complete(static_cast<u32>(next % k_ids));
+    q.complete(id_of(next));
     q.drain();
     EXPECT_EQ(q.completed(), slow);
   }
   EXPECT_EQ(posted, k_ids - 1) << "the next one would have the slow one's id";
   EXPECT_EQ(q.state.kept_back, k_depth - 2);
-  q.complete(static_cast<u32>(slow % k_ids));
+  q.complete(id_of(slow));
   q.drain();
   expect_idle(q, next);
 }
 
 // A wrong entry is no completion of the command whose ticket it would have.
 TEST_P(nvme_completions, of_an_id_that_there_is_not_fail_who_waits) {
-  const u64 t = GetParam();
   queue q(t, 2);
-  world_view world{};
-  world.timeout_ticks = 1000000;
-  q.complete(static_cast<u32>(t % k_ids) + k_ids);
+  q.complete(id_of(t) + k_ids);
   EXPECT_EQ(nvme_codec::wait(q.r, world, t), XIO_ERR_TRANSPORT);
   EXPECT_EQ(q.completed(), t);
 }
 
 TEST_P(nvme_completions, that_come_twice_keep_the_first_status) {
-  const u64 t = GetParam();
   queue q(t, 4);
-  world_view world{};
-  world.timeout_ticks = 1000000;
-  q.complete(static_cast<u32>(t % k_ids));
-  q.complete(static_cast<u32>(t % k_ids), 0x281);
+  q.complete(id_of(t));
+  q.complete(id_of(t), 0x281);
   EXPECT_EQ(nvme_codec::wait(q.r, world, t), XIO_OK);
-  q.expect_refused(static_cast<u32>(t % k_ids));
+  q.expect_refused(id_of(t));
 }
 
 TEST_P(nvme_completions, of_a_command_twice_fail_who_waits_for_another) {
-  const u64 t = GetParam();
-  world_view world{};
-  world.timeout_ticks = 1000000;
   for (const u64 which : {u64{0}, u64{1}}) {
     queue q(t, 4);
-    const u32 id = static_cast<u32>((t + which) % k_ids);
+    const u32 id = id_of(t + which);
     q.complete(id);
     q.complete(id);
     EXPECT_EQ(nvme_codec::wait(q.r, world, t + 2), XIO_ERR_TRANSPORT);
@@ -300,40 +274,39 @@ TEST_P(nvme_completions, of_a_command_twice_fail_who_waits_for_another) {
 }
 
 TEST_P(nvme_completions, that_never_come_end_in_time) {
-  const u64 t = GetParam();
   queue q(t, 4);
-  world_view world{};
-  world.timeout_ticks = 1000000;
-  q.complete(static_cast<u32>((t + 1) % k_ids));
+  q.complete(id_of(t + 1));
   EXPECT_EQ(nvme_codec::wait(q.r, world, t), XIO_ERR_TIMEOUT);
   EXPECT_EQ(q.completed(), t) << "and nobody drains any more";
 }
 
-TEST_P(nvme_completions, of_the_oldest_command_twice_in_one_look) {
-  const u64 t = GetParam();
-  queue q(t, 4);
-  q.complete(static_cast<u32>(t % k_ids));
-  q.complete(static_cast<u32>(t % k_ids));
-  q.drain();
-  q.expect_refused(static_cast<u32>(t % k_ids));
-  EXPECT_EQ(q.completed(), t + 1);
-}
-
-TEST_P(nvme_completions, of_another_command_twice_in_one_look) {
-  const u64 t = GetParam();
-  queue q(t, 4);
-  q.complete(static_cast<u32>((t + 1) % k_ids));
-  q.complete(static_cast<u32>((t + 1) % k_ids));
-  q.drain();
-  q.expect_refused(static_cast<u32>((t + 1) % k_ids));
-  EXPECT_EQ(q.completed(), t);
+TEST_P(nvme_completions, that_cannot_be_are_refused) {
+  const struct {
+    const char* name;
+    u64 posted;
+    std::vector<u64> of;  // counted from the first command
+    u32 beyond;           // added to the id
+    u64 completed;
+  } rows[] = {
+      {"the oldest command twice in one look", 4, {0, 0}, 0, 1},
+      {"another command twice in one look", 4, {1, 1}, 0, 0},
+      {"a command that was never posted", 2, {2}, 0, 0},
+      {"an id that there is not", 2, {0}, k_ids, 0},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    queue q(t, row.posted);
+    for (const u64 i : row.of) q.complete(id_of(t + i) + row.beyond);
+    q.drain();
+    q.expect_refused(id_of(t + row.of[0]) + row.beyond);
+    EXPECT_EQ(q.completed(), t + row.completed);
+  }
 }
 
 TEST_P(nvme_completions, of_a_command_twice_in_two_looks) {
-  const u64 t = GetParam();
   for (const u64 which : {u64{0}, u64{1}}) {
     queue q(t, 4);
-    const u32 id = static_cast<u32>((t + which) % k_ids);
+    const u32 id = id_of(t + which);
     q.complete(id);
     q.drain();
     EXPECT_EQ(q.state.failed, 0u);
@@ -341,26 +314,6 @@ TEST_P(nvme_completions, of_a_command_twice_in_two_looks) {
     q.drain();
     q.expect_refused(id);
   }
-}
-
-TEST_P(nvme_completions, of_a_command_that_was_never_posted) {
-  const u64 t = GetParam();
-  queue q(t, 2);
-  const u32 id = static_cast<u32>((t + 2) % k_ids);
-  q.complete(id);
-  q.drain();
-  q.expect_refused(id);
-  EXPECT_EQ(q.completed(), t);
-}
-
-TEST_P(nvme_completions, of_an_id_that_there_is_not) {
-  const u64 t = GetParam();
-  queue q(t, 2);
-  const u32 id = static_cast<u32>(t % k_ids) + k_ids;
-  q.complete(id);
-  q.drain();
-  q.expect_refused(id);
-  EXPECT_EQ(q.completed(), t);
 }
 
 // The status of every ticket, in a book that forgets none.
@@ -416,7 +369,7 @@ TEST_P(nvme_completions, that_fail_are_known_for_long) {
     q->post(4);
     for (u64 k : {2u, 0u, 3u, 1u}) {
       const u64 ticket = start + i + k;
-      q->complete(static_cast<u32>(ticket % k_ids), ledger::status_of(ticket));
+      q->complete(id_of(ticket), ledger::status_of(ticket));
       all.note(ticket);
     }
     q->drain();

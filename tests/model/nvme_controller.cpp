@@ -114,11 +114,8 @@ class bench : public nvme::bus {
 TEST(nvme_controller, says_what_it_is) {
   bench b;
   const auto& f = b.drive().facts();
-  EXPECT_EQ(f.block_bytes, 512u);
-  EXPECT_EQ(f.blocks, 2048u);
-  EXPECT_EQ(f.transfer_bytes, 65536u);
-  EXPECT_EQ(f.max_entries, 64u);
-  EXPECT_EQ(f.nsid, 1u);
+  EXPECT_PAIRS((f.block_bytes, 512u), (f.blocks, 2048u), (f.transfer_bytes, 65536u), (f.max_entries, 64u),
+               (f.nsid, 1u));
   EXPECT_TRUE(f.write_cache);
   EXPECT_FALSE(f.read_only);
 }

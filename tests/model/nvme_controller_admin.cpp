@@ -23,9 +23,7 @@ TEST(nvme_registers, read_only_stays) {
   *h.reg(0x08) = 7;
   *h.reg(0x1c) = 0xff;
   h.turn();
-  EXPECT_EQ(h.read64(0), cap);
-  EXPECT_EQ(*h.reg(0x08), 0x00020000u);
-  EXPECT_EQ(h.csts(), k_rdy);
+  EXPECT_PAIRS((h.read64(0), cap), (*h.reg(0x08), 0x00020000u), (h.csts(), k_rdy));
 }
 
 // 3.5.1 and 3.1.3.5: what must be right before CC.EN is set.
@@ -147,11 +145,9 @@ TEST(nvme_identify, tells_its_shape) {
                        .doorbell_buffers = false,
                        .metadata_bytes = 8}});
   ASSERT_EQ(none.admin(w::make_identify(w::cns::controller, 0, none.data_bus())), 0u);
-  EXPECT_EQ(none.identified<std::uint8_t>(77), 0u);
-  EXPECT_EQ(none.identified<std::uint16_t>(256), 0u);
-  EXPECT_EQ(none.identified<std::uint16_t>(520), 0u);
-  EXPECT_EQ(none.identified<std::uint8_t>(525) & 1, 0);
-  EXPECT_EQ(none.identified<std::uint32_t>(536), 0u);
+  EXPECT_PAIRS((none.identified<std::uint8_t>(77), 0u), (none.identified<std::uint16_t>(256), 0u),
+               (none.identified<std::uint16_t>(520), 0u), (none.identified<std::uint8_t>(525) & 1, 0),
+               (none.identified<std::uint32_t>(536), 0u));
   ASSERT_EQ(none.admin(w::make_identify(w::cns::name_space, 1, none.data_bus())), 0u);
   EXPECT_EQ(none.identified<std::uint32_t>(128), 0x00090008u);  // 512 bytes and 8 of metadata
   EXPECT_EQ(none.admin(w::make_doorbell_buffer_config(none.bus(0x60000), none.bus(0x70000))), 0x001u);

@@ -169,9 +169,7 @@ TEST(nvme_data, compares) {
     };
     stamp(h.data(), 0, 4096);
     stamp(h.data() + 8192, 4096, 4096);
-    EXPECT_EQ(compare(0, 16), 0u);
-    EXPECT_EQ(compare(0, 8), 0u);
-    EXPECT_EQ(compare(1, 8), 0x285u);
+    EXPECT_PAIRS((compare(0, 16), 0u), (compare(0, 8), 0u), (compare(1, 8), 0x285u));
     for (const int at : {0, 511, 4095, 8192, 8192 + 4095}) {
       h.data()[at] ^= 1;
       EXPECT_EQ(compare(0, 16), 0x285u) << at;

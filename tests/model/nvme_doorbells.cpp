@@ -32,9 +32,7 @@ struct words {
     doorbell = k_untouched;
     event = event_index;
     const bool has_rung = dev::nvme_codec::announce(r, from, to);
-    EXPECT_EQ(shadow, to & 15);
-    EXPECT_EQ(event, event_index);
-    EXPECT_EQ(doorbell, has_rung ? to & 15 : k_untouched);
+    EXPECT_PAIRS((shadow, to & 15), (event, event_index), (doorbell, has_rung ? to & 15 : k_untouched));
     return has_rung;
   }
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The storage API over the model: which call reports an error, which code it has, and what goes on after it.
+#include "full_disk.hpp"
 #include "nvme_rig.hpp"
-
-#include <sys/resource.h>
 
 using namespace xio;
 using namespace xio::test;
@@ -25,9 +24,7 @@ TEST(nvme_errors, an_error_reaches_its_owner_alone) {
   for (std::uint64_t i = 0; i < 8; ++i)
     all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), i * 4096, 4096);
   for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(r.wait(all[i]), i == 5 ? XIO_ERR_STORAGE : XIO_OK) << i;
-  EXPECT_EQ(r.ring().state->vendor, 0x281u);
-  EXPECT_EQ(r.ring().state->failed_ticket, 5u);
-  EXPECT_EQ(r.ring().state->failed, 0u);
+  EXPECT_PAIRS((r.ring().state->vendor, 0x281u), (r.ring().state->failed_ticket, 5u), (r.ring().state->failed, 0u));
   EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);  // once
   EXPECT_EQ(r.quiet(), XIO_OK);
   // Long after its word was taken by younger commands the log still knows.
@@ -170,14 +167,8 @@ TEST(nvme_errors, wrong_arguments_are_refused) {
 TEST(nvme_errors, a_file_that_cannot_grow) {
   scratch_file f;
   rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});
-  rlimit old{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{4096, old.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
+  const full_disk::file_limit limit(4096);
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 512 << 10, 4096), XIO_ERR_STORAGE);
   EXPECT_EQ(r.ring().state->vendor, 0x280u);
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
 }

@@ -257,10 +257,8 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
   EXPECT_EQ(r.test(slow), XIO_PENDING);
   const dev::ring_state* state = r.ring().state;
   const auto now = [](const auto* word) { return dev::load<dev::scope::agent, dev::order::relaxed>(word); };
-  EXPECT_EQ(now(&state->issued), 16u);
-  EXPECT_EQ(now(&state->granted), 16u);
-  EXPECT_EQ(now(&state->credits), 0);
-  EXPECT_EQ(now(&state->kept_back), 2u);
+  EXPECT_PAIRS((now(&state->issued), 16u), (now(&state->granted), 16u), (now(&state->credits), 0),
+               (now(&state->kept_back), 2u));
   r.device().release();
   others.join();
   EXPECT_EQ(wrong, 0);

@@ -2,8 +2,7 @@
 // The storage API from kernels: waves in every divergence, workgroups on queues of their own, cooperative forms.
 #include "xio/hip.h"
 
-#include <sys/resource.h>
-
+#include "full_disk.hpp"
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -140,15 +139,12 @@ struct kernel_test : testing::Test {
     r.device().shuffle(shuffle);
     int wrong = 0;
     const args a{r.ctx(), r.storage(), r.heap(), &wrong};
-    hipLaunchKernelGGL(crowd, dim3(groups), dim3(threads), 0, nullptr, a);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(crowd, groups, threads, a);
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(r.quiet(), XIO_OK);
     const dev::ring_state& s = *r.ring().state;
-    EXPECT_EQ(s.issued, 2 * lanes);
-    EXPECT_EQ(dev::ring_completed(r.ring()), s.issued);
-    EXPECT_EQ(s.credits, depth - 1);
-    EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+    EXPECT_PAIRS((s.issued, 2 * lanes), (dev::ring_completed(r.ring()), s.issued), (s.credits, depth - 1),
+                 (r.device().invalid_doorbells(), 0u));
     const auto data = f.read();
     ASSERT_EQ(data.size(), lanes * k_block);
     for (std::uint64_t i = 0; i < lanes; ++i)
@@ -161,8 +157,7 @@ struct kernel_test : testing::Test {
     r.device().shuffle(shuffle);
     int wrong = 0;
     const args a{r.ctx(), r.storage(), r.heap(), &wrong};
-    hipLaunchKernelGGL(mixed, dim3(groups), dim3(threads), 0, nullptr, a, rounds);
-    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+    RUN(mixed, groups, threads, a, rounds);
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(r.quiet(), XIO_OK);
     EXPECT_EQ(r.device().invalid_doorbells(), 0u);
@@ -192,8 +187,7 @@ TEST_F(kernel_test, waves_and_workgroups) {
   rig r(f.path, {.depth = 16, .queues = 2, .mdts = 16384});
   int wrong = 0;
   const args a{r.ctx(), r.storage(), r.heap(), &wrong};
-  hipLaunchKernelGGL(together, dim3(4), dim3(128), 0, nullptr, a);
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(together, 4, 128, a);
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(r.quiet(), XIO_OK);
 }
@@ -206,8 +200,7 @@ TEST_F(kernel_test, a_lane_that_waits_alone_needs_no_other_thread) {
   if (!lanes_help()) h.let_go();
   int wrong = 0;
   xio_status_t status = XIO_OK;
-  hipLaunchKernelGGL(alone, dim3(1), dim3(1), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(alone, 1, 1, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
   EXPECT_EQ(status, XIO_OK);
   EXPECT_EQ(wrong, 0);
   EXPECT_TRUE(stamped(f.read().data() + 63 * k_block, 63 * k_block, k_block, 3));
@@ -220,8 +213,7 @@ TEST_F(kernel_test, nor_does_a_wave) {
   hog h(r.machine());
   if (!lanes_help()) h.let_go();
   int wrong = 0;
-  hipLaunchKernelGGL(mixed, dim3(1), dim3(64), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 1);
-  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  RUN(mixed, 1, 64, args{r.ctx(), r.storage(), r.heap(), &wrong}, 1);
   EXPECT_EQ(wrong, 0);
   h.let_go();
 }
@@ -232,16 +224,10 @@ TEST_F(kernel_test, a_lane_finds_a_full_disk) {
   rig r(f.path, {.timeout_ms = 5000});
   hog h(r.machine());
   if (!lanes_help()) h.let_go();
-  rlimit old{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  const rlimit small{32 * k_block, old.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
+  const full_disk::file_limit limit(32 * k_block, SIG_DFL);
   int wrong = 0;
   xio_status_t status = XIO_OK;
-  hipLaunchKernelGGL(alone, dim3(1), dim3(1), 0, nullptr, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
-  const hipError_t ended = hipDeviceSynchronize();
-  setrlimit(RLIMIT_FSIZE, &old);
-  ASSERT_EQ(ended, hipSuccess);
+  RUN(alone, 1, 1, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
   EXPECT_EQ(status, XIO_ERR_STORAGE);
   EXPECT_EQ(wrong, 0);
   h.let_go();

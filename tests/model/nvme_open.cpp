@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
-#include <sys/resource.h>
-
 #include "ctx/stripes.hpp"
+#include "full_disk.hpp"
 #include "loop_device.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/file_name.hpp"
@@ -268,11 +267,7 @@ std::atomic<int> signals{0};
 TEST(nvme_open, refused_for_a_limit_of_file_size) {
   scratch_file f;
   f.write(stamped_data(3 << 20));
-  rlimit old{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  const auto handler = std::signal(SIGXFSZ, [](int) { signals.fetch_add(1); });
-  const rlimit small{1 << 20, old.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
+  auto limit = std::make_unique<full_disk::file_limit>(1 << 20, [](int) { signals.fetch_add(1); });
   refused_without_a_trace(
       [](const std::string& path, const xio_storage_attr_t& attr) { return open_as("file:" + path, attr); }, XIO_ERR_IO,
       "ulimit -f", {(1 << 20) + 1, 2 << 20});
@@ -281,8 +276,7 @@ TEST(nvme_open, refused_for_a_limit_of_file_size) {
   EXPECT_TRUE(f.read() == stamped_data(3 << 20));
   EXPECT_EQ(open_as("file:" + f.path, with(0, 2 << 20)).status, XIO_OK);
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 1 << 20)).status, XIO_OK);
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
+  limit.reset();
   EXPECT_EQ(f.size(), 1u << 20);
   EXPECT_EQ(signals.load(), 0);
 }
@@ -350,9 +344,7 @@ TEST(nvme_open, queues_have_what_they_were_asked) {
   EXPECT_EQ(r.drive().queue_count(), 5u);
   for (std::uint32_t q = 0; q < 5; ++q) {
     const auto& v = r.ring(q);
-    EXPECT_EQ(v.depth, 32u);
-    EXPECT_EQ(v.nvme.cq_depth, 64u);
-    EXPECT_EQ(v.id, q + 1);
+    EXPECT_PAIRS((v.depth, 32u), (v.nvme.cq_depth, 64u), (v.id, q + 1));
     EXPECT_GE(v.nvme.op_count, 4 * v.depth);
     dev::ring_state state{};
     gpu::copy(&state.credits, &v.state->credits, sizeof state.credits);

@@ -96,3 +96,10 @@ class rig {
 };
 
 }  // namespace xio::test
+
+// Runs a kernel to its end.
+#define RUN(kernel, blocks, threads, ...)                                             \
+  do {                                                                                \
+    hipLaunchKernelGGL(kernel, dim3(blocks), dim3(threads), 0, nullptr, __VA_ARGS__); \
+    ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);                                    \
+  } while (0)

@@ -203,9 +203,7 @@ TEST(nvme_shapes, abilities) {
   read_through(compares, by_sgl);
   // NVMe base 2.0, 3.3.3.1: PSDT in dword 0; 4.1.2: the length behind the address, and a data block is type 0.
   const std::uint32_t* entry = first_entry(by_sgl);
-  EXPECT_EQ(entry[0] >> 14 & 3, 1u);
-  EXPECT_EQ(entry[8], 4096u);
-  EXPECT_EQ(entry[9], 0u);
+  EXPECT_PAIRS((entry[0] >> 14 & 3, 1u), (entry[8], 4096u), (entry[9], 0u));
 }
 
 TEST(nvme_shapes, namespaces) {

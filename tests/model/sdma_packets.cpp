@@ -349,9 +349,8 @@ TEST(sdma_model_sizes, copies_as_much_as_22_bits_say) {
   EXPECT_TRUE(b.device.map(from.data(), from.size(), memory_kind::payload));
   EXPECT_TRUE(b.device.map(to.data(), to.size(), memory_kind::payload));
   b.queue.submit(copy(to.data() + 32, from.data() + 1, 1u << 22));
-  EXPECT_EQ(std::memcmp(to.data() + 32, from.data() + 1, 1u << 22), 0);
-  EXPECT_EQ(to[31], 0xcd);
-  EXPECT_EQ(to[32 + (1u << 22)], 0xcd);
+  EXPECT_PAIRS((std::memcmp(to.data() + 32, from.data() + 1, 1u << 22), 0), (to[31], 0xcd),
+               (to[32 + (1u << 22)], 0xcd));
 }
 
 // --- The ring and its pointers ----------------------------------------------------------------------------------

@@ -139,7 +139,6 @@ struct bench {
 
   explicit bench(wire::generation g, std::uint32_t ring_dwords = 256, std::uint64_t seed = 1, std::uint32_t granule = 1)
       : device(plain_memory(), g, seed, granule), queue(device, ring_dwords) {}
-  std::uint32_t word32(int i) const { return static_cast<std::uint32_t>(memory.words[i]); }
 };
 
 }  // namespace xio::model::sdma

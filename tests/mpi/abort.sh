@@ -4,7 +4,6 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}"
-failures=0
 export XIO_TIMEOUT_MS=100000
 program=$builddir/tests/mpi/abort
 
@@ -18,9 +17,7 @@ ends() {
   line="xio_abort: PE $((n - 1)) of $n ends all with status $wanted: the input has no end"
   if [ $status != "$wanted" ] || [ $SECONDS -gt 20 ] || [ "$(grep -c "$line\$" <<<"$out")" != 1 ] ||
     ! grep -q "PE $((n - 1)) buffers this line" <<<"$out"; then
-    echo "FAIL $*: status $status after $SECONDS s"
-    tail -n 20 <<<"$out" | sed 's/^/  /'
-    failures=$((failures + 1))
+    fail "$*: status $status after $SECONDS s" <(tail -n 20 <<<"$out")
   fi
 }
 
@@ -36,7 +33,6 @@ if can_mpirun; then
   ends 1 2 bash -c 'mpirun_np 2 "$@"' - "$program" 0
 fi
 if pgrep -f "^$program" >/dev/null; then
-  echo 'FAIL: a PE still runs'
-  failures=$((failures + 1))
+  fail 'a PE still runs'
 fi
-exit $((failures != 0))
+finish abort

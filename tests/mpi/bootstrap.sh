@@ -4,12 +4,10 @@
 # shellcheck disable=SC2016,SC2317  # what PEs expand; functions that expect() calls
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${MPIRUN=}" "${work=}"
 probe=$builddir/tests/mpi/bootstrap_probe
 xiorun=$builddir/xiorun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+make_work
 
 # expect STATUS 'PATTERN ON STANDARD OUTPUT' COMMAND...
 expect() {
@@ -18,9 +16,7 @@ expect() {
   "$@" >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || { [ -n "$pattern" ] && ! grep -qE -- "$pattern" "$work/out"; }; then
-    echo "FAIL $* (XIO_BOOTSTRAP=$XIO_BOOTSTRAP): status $got, expected $status; output, expected /$pattern/:"
-    sed 's/^/  /' "$work/out" "$work/err"
-    failures=$((failures + 1))
+    fail "$* (XIO_BOOTSTRAP=$XIO_BOOTSTRAP): status $got, expected $status; output, expected /$pattern/:" "$work/out" "$work/err"
   fi
 }
 run() { local n=$1; shift; XIO_TEST_SIZE=$n timeout -k 5 60 "$xiorun" --grace 10 -n "$n" "$@"; }
@@ -120,5 +116,4 @@ for kind in TCP:SODIUM MPI:MPI UCX:UCX; do
   fi
 done
 
-[ $failures = 0 ] && echo 'bootstrap: all well'
-exit $((failures != 0))
+finish bootstrap

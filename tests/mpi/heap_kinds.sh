@@ -12,12 +12,9 @@ refused() {
   shift
   runs=$((runs + 1))
   if out=$(timeout -k 5 100 "$start" -n 2 "$@" 2>&1); then
-    echo "FAIL not refused: $*"
-    failures=$((failures + 1))
+    fail "not refused: $*"
   elif ! grep -qE -- "$sentence" <<<"$out"; then
-    echo "FAIL not said by $*: $sentence"
-    printf '%s\n' "$out" | tail -n 20 | sed 's/^/  /'
-    failures=$((failures + 1))
+    fail "not said by $*: $sentence" <(tail -n 20 <<<"$out")
   else
     echo "ok   refused: $sentence"
   fi
@@ -30,9 +27,7 @@ says() {
   if out=$(timeout -k 5 100 "$start" -n 2 "$@" 2>&1) && grep -qE -- "$sentence" <<<"$out"; then
     echo "ok   $sentence"
   else
-    echo "FAIL by $*: $sentence"
-    printf '%s\n' "$out" | tail -n 20 | sed 's/^/  /'
-    failures=$((failures + 1))
+    fail "by $*: $sentence" <(tail -n 20 <<<"$out")
   fi
 }
 

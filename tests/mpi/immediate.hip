@@ -30,16 +30,8 @@ class inboxes {
 template <scope S>
 __device__ xio_status_t put_imm(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t value, int pe,
                                 bool nbi) {
-  if (nbi) {
-    xio_req_t r = 0;
-    if constexpr (S == rig::thread) r = xio_put_imm_nbi(ctx, dst, src, bytes, value, pe);
-    if constexpr (S == rig::wave) r = xio_put_imm_nbi_wave(ctx, dst, src, bytes, value, pe);
-    if constexpr (S == rig::workgroup) r = xio_put_imm_nbi_wg(ctx, dst, src, bytes, value, pe);
-    return xio_wait(ctx, r);
-  }
-  if constexpr (S == rig::thread) return xio_put_imm(ctx, dst, src, bytes, value, pe);
-  if constexpr (S == rig::wave) return xio_put_imm_wave(ctx, dst, src, bytes, value, pe);
-  if constexpr (S == rig::workgroup) return xio_put_imm_wg(ctx, dst, src, bytes, value, pe);
+  return nbi ? xio_wait(ctx, RIG_BY_SCOPE(S, xio_put_imm_nbi, ctx, dst, src, bytes, value, pe))
+             : RIG_BY_SCOPE(S, xio_put_imm, ctx, dst, src, bytes, value, pe);
 }
 
 // --- Data, then immediate ----------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 : "${builddir:?}" "${start:?}"
 has XIO_ENABLE_MODEL || skip 'slow software devices are not in this build'
 on_host_platform || skip 'stopping a process stops the kernels of its GPU on the host platform only'
-failures=0
 file=$(mktemp)
 trap 'rm -f "$file"' EXIT
 head -c 1048576 /dev/urandom >"$file"
@@ -22,9 +21,7 @@ try() {
     grep -q "^late .* checks, 0 failed" <<<"$out"; then
     echo "ok   $what, $mode ($((SECONDS - start_at)) s)"
   else
-    echo "FAIL $what, $mode"
-    printf '%s\n' "$out" | tail -n 30 | sed 's/^/  /'
-    failures=$((failures + 1))
+    fail "$what, $mode" <(tail -n 30 <<<"$out")
   fi
 }
 
@@ -47,4 +44,4 @@ try 'the slow NIC of a peer' 2 put XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp XIO_MODEL
 truncate -s 64M "$file"
 try 'a busy drive' 1 "unregister file:$file" XIO_NVME_MDTS=8M
 try 'a slow drive' 1 "storage file:$file" XIO_MODEL_FAULTS=nvme_delay=1:2s
-[ "$failures" = 0 ]
+finish late

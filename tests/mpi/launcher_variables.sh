@@ -4,11 +4,9 @@
 # alone, or asks for it.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${MPIRUN=}" "${work=}"
 probe=$builddir/tests/mpi/bootstrap_probe
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+make_work
 
 # gets STATUS 'PATTERN' VARIABLE=VALUE... [-- SCENARIO], in an environment that has nothing else
 gets() {
@@ -23,9 +21,7 @@ gets() {
     >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || ! grep -qE -- "$pattern" "$work/out"; then
-    echo "FAIL ${given[*]}: status $got, expected $status; output, expected /$pattern/:"
-    sed 's/^/  /' "$work/out" "$work/err"
-    failures=$((failures + 1))
+    fail "${given[*]}: status $got, expected $status; output, expected /$pattern/:" "$work/out" "$work/err"
   fi
 }
 alone() { gets 0 '^rank 0 of 1 by local$' "$@"; }
@@ -51,7 +47,7 @@ below() {
   # shellcheck disable=SC2016
   timeout 60 env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" "${batch[@]}" SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=2 \
     bash -c 'exec -a "$0" bash -c "bash \"\$0\" \"\$1\"; true" "$@"' "$1" "$work/script" "$probe" >"$work/out" 2>&1
-  grep -q "$2" "$work/out" || { echo "FAIL below $1: $(cat "$work/out")"; failures=$((failures + 1)); }
+  grep -q "$2" "$work/out" || fail "below $1: $(cat "$work/out")"
 }
 below 'slurmstepd: [17.batch]' '^rank 0 of 1 by local$'
 below 'slurmstepd-wlm: [17.interactive]' '^rank 0 of 1 by local$'
@@ -109,8 +105,7 @@ alone "${nested[@]}" FLUX_JOB_SIZE=1 FLUX_TASK_RANK=0
 # shellcheck disable=SC2016  # the number of that shell is the task's
 timeout 60 env -i PATH="$PATH" XIO_MODULES="$builddir/.libs" "${nested[@]}" FLUX_JOB_SIZE=1 sh -c 'SLURM_TASK_PID=$$ exec "$0" who' "$probe" >"$work/out" 2>&1
 grep -q 'Slurm started 2 tasks' "$work/out" || {
-  echo "FAIL: a task of srun's takes the word of what is farther away: $(cat "$work/out")"
-  failures=$((failures + 1))
+  fail "a task of srun's takes the word of what is farther away: $(cat "$work/out")"
 }
 
 # Over TCP, rank and size are the launcher's where they are not given.
@@ -162,5 +157,4 @@ if has HAVE_MPI; then
   fi
 fi
 
-[ $failures = 0 ] && echo 'launcher_variables: all well'
-exit $((failures != 0))
+finish launcher_variables

@@ -7,12 +7,10 @@
 : "${builddir:?}"
 if ! has XIO_ENABLE_MODEL; then skip 'links over TCP want the software NIC'; fi
 program=$builddir/tests/mpi/signals
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+make_work
 unset XIO_TCP_KEY XIO_TCP_KEY_FILE
 export XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp UCX_TLS=${UCX_TLS-tcp,self}
 trusted='Trust this network, or give every PE the same XIO_TCP_KEY'
-failures=0
 runs=0
 
 # expect NAME STATUS LINES 'TEXT' COMMAND...: it ends well (0) or not (1), and so many lines have the text.
@@ -23,9 +21,7 @@ expect() {
   found=$(grep -cF -- "$text" "$work/log")
   runs=$((runs + 1))
   if [ $got = "$status" ] && [ "$found" = "$lines" ]; then return; fi
-  echo "FAIL $name: ended $got, expected $status; $found lines say '$text', expected $lines:"
-  tail -n 30 "$work/log" | sed 's/^/  /'
-  failures=$((failures + 1))
+  fail "$name: ended $got, expected $status; $found lines say '$text', expected $lines:" <(tail -n 30 "$work/log")
 }
 # Two PEs, each with what $5 makes of the environment.
 by_mpi() { expect "$1" "$2" "$3" "$4" mpirun_np 2 timeout -k 5 120 sh -c "$5"' exec "$0"' "$program"; }
@@ -42,5 +38,4 @@ for bootstrap in tcp $(if has HAVE_UCX; then echo ucx; fi); do
   export XIO_BOOTSTRAP=$bootstrap
   expect "$bootstrap under xiorun" 0 0 "$trusted" timeout -k 5 120 "$builddir/xiorun" -n 2 "$program"
 done
-echo "$runs runs, $failures failed"
-[ $failures = 0 ]
+finish "link_keys, $runs runs"

@@ -10,9 +10,8 @@ if [ "$sanitizer" != no ]; then skip 'programs here are linked without the sanit
 if [ "$gpu" != host ]; then skip 'worlds of plain C programs are tried on the host platform'; fi
 unset "${!XIO_@}" "${!OMPI_@}" "${!PMI_@}" "${!PMIX_@}"
 export XIO_TEST_BUILDDIR=$builddir XIO_HEAP_SIZE=1M XIO_TIMEOUT_MS=20000
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0 checks=0
+make_work
+checks=0
 expect() {
   local status=$1 said=$2 got
   shift 2
@@ -31,8 +30,7 @@ for file in "$builddir"/.libs/libxio.so "$builddir"/.libs/xio-mpi-*.so; do
   if [ ! -e "$file" ]; then continue; fi
   checks=$((checks + 1))
   if needed "$file" | grep -E '^lib(mpi|mpich|ucp|ucs|pci)\.'; then
-    echo "FAIL $file asks for these"
-    failures=$((failures + 1))
+    fail "$file asks for these"
   fi
 done
 
@@ -98,5 +96,4 @@ if has HAVE_MPICH && [ -n "$hydra" ]; then
   try_abi mpich MPICH libmpich.so.12 "$MPICH_CFLAGS" "$MPICH_LIBS" "$hydra"
 fi
 
-[ "$failures" = 0 ] && echo "mpi_modules: $checks checks"
-exit $((failures != 0))
+finish "mpi_modules, $checks checks"

@@ -7,9 +7,7 @@
 proves || skip 'a build without libsodium and OpenSSL leaves PMI-2 to MPI'
 server=$builddir/tests/mpi/pmi2_server
 probe=$builddir/tests/mpi/bootstrap_probe
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+make_work
 unset XIO_BOOTSTRAP "${!PMI_@}" "${!PMIX_@}" "${!OMPI_@}" "${!SLURM_@}"
 export XIO_TIMEOUT_MS=20000
 
@@ -20,9 +18,7 @@ gives() {
   timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || [ "$(grep -cE -- "$pattern" "$work/out")" != "$lines" ]; then
-    echo "FAIL $*: status $got, expected $status; output, expected $lines times /$pattern/:"
-    sed 's/^/  /' "$work/out" "$work/err"
-    failures=$((failures + 1))
+    fail "$*: status $got, expected $status; output, expected $lines times /$pattern/:" "$work/out" "$work/err"
   fi
 }
 by_pmi2=(env XIO_BOOTSTRAP=pmi2)
@@ -44,5 +40,4 @@ gives 3 1 '^XIO_ERR_PEER: .* refused kvs-put: rc 14 no room' "${by_pmi2[@]}" XIO
 gives 3 1 "^XIO_ERR_PEER: .* holds '' under xio-world-0 instead of a unique id" "${by_pmi2[@]}" XIO_TIMEOUT_MS=2000 "$server" 2 missing "$probe" who
 gives 3 1 '^XIO_ERR_CONFIG: PMI_FD is not set, so no launcher offers PMI-2' "${by_pmi2[@]}" "$probe" who
 gives 3 1 "^XIO_ERR_CONFIG: PMI_FD='77' is no socket of this process" "${by_pmi2[@]}" PMI_FD=77 "$probe" who
-[ $failures = 0 ] && echo 'pmi2: all well'
-exit $((failures != 0))
+finish pmi2

@@ -246,6 +246,14 @@ inline std::vector<unsigned char> source_of(int pe, size_t bytes) {
 enum scope { thread, wave, workgroup };
 constexpr const char* k_scope_names[] = {"thread", "wave", "workgroup"};
 
+// The op in its form for callers of scope S: xio_put, xio_put_wave or xio_put_wg.
+#define RIG_BY_SCOPE(S, op, ...)                                    \
+  [&] {                                                             \
+    if constexpr (S == rig::thread) return op(__VA_ARGS__);         \
+    if constexpr (S == rig::wave) return op##_wave(__VA_ARGS__);    \
+    if constexpr (S == rig::workgroup) return op##_wg(__VA_ARGS__); \
+  }()
+
 // Which caller of its kind this thread belongs to, and how many there are. On a wave of the host any number of lanes.
 struct caller {
   unsigned index, count;

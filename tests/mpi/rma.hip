@@ -40,31 +40,6 @@ uint32_t end_of(const std::vector<item>& items) {
   return (items.back().dst + items.back().bytes + k_guard + 15) / 16 * 16;
 }
 
-template <scope S>
-__device__ xio_status_t put(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
-  if constexpr (S == rig::thread) return xio_put(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::wave) return xio_put_wave(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::workgroup) return xio_put_wg(ctx, dst, src, bytes, pe);
-}
-template <scope S>
-__device__ xio_req_t put_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
-  if constexpr (S == rig::thread) return xio_put_nbi(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::wave) return xio_put_nbi_wave(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::workgroup) return xio_put_nbi_wg(ctx, dst, src, bytes, pe);
-}
-template <scope S>
-__device__ xio_status_t get(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
-  if constexpr (S == rig::thread) return xio_get(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::wave) return xio_get_wave(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::workgroup) return xio_get_wg(ctx, dst, src, bytes, pe);
-}
-template <scope S>
-__device__ xio_req_t get_nbi(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, int pe) {
-  if constexpr (S == rig::thread) return xio_get_nbi(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::wave) return xio_get_nbi_wave(ctx, dst, src, bytes, pe);
-  if constexpr (S == rig::workgroup) return xio_get_nbi_wg(ctx, dst, src, bytes, pe);
-}
-
 template <scope S, bool Put>
 __global__ void move(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, const item* items, uint32_t count,
                      int pe, int how, int* bad) {
@@ -75,10 +50,11 @@ __global__ void move(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src
     const unsigned char* from = src + items[i].src;
     xio_status_t status = XIO_OK;
     if (how == blocking) {
-      status = Put ? put<S>(ctx, to, from, items[i].bytes, pe) : get<S>(ctx, to, from, items[i].bytes, pe);
+      status = Put ? RIG_BY_SCOPE(S, xio_put, ctx, to, from, items[i].bytes, pe)
+                   : RIG_BY_SCOPE(S, xio_get, ctx, to, from, items[i].bytes, pe);
     } else {
-      const xio_req_t request =
-          Put ? put_nbi<S>(ctx, to, from, items[i].bytes, pe) : get_nbi<S>(ctx, to, from, items[i].bytes, pe);
+      const xio_req_t request = Put ? RIG_BY_SCOPE(S, xio_put_nbi, ctx, to, from, items[i].bytes, pe)
+                                    : RIG_BY_SCOPE(S, xio_get_nbi, ctx, to, from, items[i].bytes, pe);
       if (how == nbi_wait) status = xio_wait(ctx, request);
     }
     if (status != XIO_OK) worst = status;

@@ -5,12 +5,11 @@
 # any is what this build has. Without LAUNCH: all that `make check` wants of the set named by the script that calls this one.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${srcdir:?}" "${builddir:?}" "${start:?}" "${sanitizer=}"
+: "${srcdir:?}" "${builddir:?}" "${start:?}" "${sanitizer=}" "${failures:?}"
 all='rma shapes atomics signals immediate sync teams collectives stream extremes gone litmus stale workgroups args allpairs storm crowd timeout'
 # Of these by software devices where PEs share a GPU. Scripts that source this use it.
 # shellcheck disable=SC2034
 few='rma signals sync allpairs'
-failures=0
 runs=0
 
 # A tool that looks at every access takes its time.
@@ -71,9 +70,7 @@ suite() {
     if out=$(XIO_ROUTE=$route launch "$how" "$n" timeout -k 5 "$limit" "$builddir/tests/mpi/${words[0]}" "${words[@]:1}" 2>&1); then
       echo "ok   $how -n $n $route $program ($((SECONDS - begin)) s)"
     else
-      echo "FAIL $how -n $n $route $program: status $?"
-      printf '%s\n' "$out" | tail -n 40 | sed 's/^/  /'
-      failures=$((failures + 1))
+      fail "$how -n $n $route $program: status $?" <(tail -n 40 <<<"$out")
     fi
     runs=$((runs + 1))
   done

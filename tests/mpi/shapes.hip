@@ -181,11 +181,7 @@ struct tile {
 
 template <scope S>
 __global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
-  xio_status_t got = XIO_OK;
-  if constexpr (S == rig::thread) got = xio_put_2d(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if constexpr (S == rig::wave) got = xio_put_2d_wave(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if constexpr (S == rig::workgroup)
-    got = xio_put_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  const xio_status_t got = RIG_BY_SCOPE(S, xio_put_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
   const xio_status_t last = xio_quiet(ctx);
   if (got != XIO_OK) *status = got;
   if (last != XIO_OK) *status = last;
@@ -193,11 +189,7 @@ __global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char*
 
 template <scope S>
 __global__ void get_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
-  xio_status_t got = XIO_OK;
-  if constexpr (S == rig::thread) got = xio_get_2d(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if constexpr (S == rig::wave) got = xio_get_2d_wave(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if constexpr (S == rig::workgroup)
-    got = xio_get_2d_wg(ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  const xio_status_t got = RIG_BY_SCOPE(S, xio_get_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
   if (got != XIO_OK) *status = got;
 }
 

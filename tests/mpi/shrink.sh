@@ -83,9 +83,7 @@ one() {
     echo "ok   $1 ($((SECONDS - begin)) s)"
     return
   fi
-  echo "FAIL $1"
-  printf '%s\n' "$out" | tail -n 60 | sed 's/^/  /'
-  failures=$((failures + 1))
+  fail "$1" <(tail -n 60 <<<"$out")
 }
 
 [ "${1-}" = all ] || long=''

@@ -14,15 +14,10 @@ template <scope S>
 __device__ xio_status_t put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                    uint64_t value, xio_signal_op_t op, int pe, bool nbi) {
   if (nbi) {
-    // Read by the caller's quiet.
-    if constexpr (S == rig::thread) xio_put_signal_nbi(ctx, dst, src, bytes, sig, value, op, pe);
-    if constexpr (S == rig::wave) xio_put_signal_nbi_wave(ctx, dst, src, bytes, sig, value, op, pe);
-    if constexpr (S == rig::workgroup) xio_put_signal_nbi_wg(ctx, dst, src, bytes, sig, value, op, pe);
-    return XIO_OK;
+    RIG_BY_SCOPE(S, xio_put_signal_nbi, ctx, dst, src, bytes, sig, value, op, pe);
+    return XIO_OK;  // the caller's quiet returns the op's status
   }
-  if constexpr (S == rig::thread) return xio_put_signal(ctx, dst, src, bytes, sig, value, op, pe);
-  if constexpr (S == rig::wave) return xio_put_signal_wave(ctx, dst, src, bytes, sig, value, op, pe);
-  if constexpr (S == rig::workgroup) return xio_put_signal_wg(ctx, dst, src, bytes, sig, value, op, pe);
+  return RIG_BY_SCOPE(S, xio_put_signal, ctx, dst, src, bytes, sig, value, op, pe);
 }
 
 __device__ unsigned char sent(int pe, uint32_t round, uint32_t i) { return rig::pattern(pe, round * 7919u + i); }

@@ -19,7 +19,6 @@ end() {
   rm -rf "$work"
 }
 trap end EXIT
-failures=0
 ran=0
 
 root=${XIO_TEST_LAUNCHERS-} hydra=${XIO_TEST_HYDRA-}
@@ -44,9 +43,7 @@ gives() {
   timeout -k 5 90 "$@" >"$work/out" 2>"$work/err" </dev/null
   got=$?
   if [ $got != "$status" ] || [ "$(grep -cE -- "$pattern" "$work/out")" != "$lines" ]; then
-    echo "FAIL $*: status $got, expected $status; output, expected $lines times /$pattern/:"
-    sed 's/^/  /' "$work/out" "$work/err"
-    failures=$((failures + 1))
+    fail "$*: status $got, expected $status; output, expected $lines times /$pattern/:" "$work/out" "$work/err"
   fi
 }
 alone='^rank 0 of 1 by '
@@ -163,5 +160,4 @@ elif can_mpirun; then
 fi
 
 [ $ran = 0 ] && skip 'no launcher of others is here'
-[ $failures = 0 ] && echo "slurm_hydra: all well ($ran runs)"
-exit $((failures != 0))
+finish "slurm_hydra, $ran runs"

@@ -8,22 +8,20 @@
 [ "$gpu" = host ] || skip 'kernels of a GPU go on while their process is stopped'
 unset XIO_BOOTSTRAP
 export XIO_TIMEOUT_MS=2000
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failures=0
+make_work
 
 # play all|one ROUTE N: stops them in mid-run for 4 s.
 play() {
   local what=$1 route=$2 n=$3 job pe pids=() status
-  rm -f "$folder"/*
-  XIO_ROUTE=$route timeout -k 5 120 "$builddir/xiorun" --grace 30 -n "$n" "$builddir/tests/mpi/stopped" "$what" "$folder" &
+  rm -f "$work"/*
+  XIO_ROUTE=$route timeout -k 5 120 "$builddir/xiorun" --grace 30 -n "$n" "$builddir/tests/mpi/stopped" "$what" "$work" &
   job=$!
   for ((pe = 0; pe < n; ++pe)); do
     for ((look = 0; look < 600; ++look)); do
-      [ -s "$folder/pid.$pe" ] && break
+      [ -s "$work/pid.$pe" ] && break
       sleep 0.05
     done
-    pids+=("$(cat "$folder/pid.$pe")")
+    pids+=("$(cat "$work/pid.$pe")")
   done
   if [ "$what" = one ]; then pids=("${pids[1]}"); fi
   sleep 0.5
@@ -31,12 +29,11 @@ play() {
   sleep 4
   kill -CONT "${pids[@]}"
   sleep 0.5
-  touch "$folder/continued"
+  touch "$work/continued"
   wait "$job"
   status=$?
   if [ $status != 0 ]; then
-    echo "FAIL $what $route -n $n: status $status"
-    failures=$((failures + 1))
+    fail "$what $route -n $n: status $status"
   fi
 }
 
@@ -45,5 +42,4 @@ if has XIO_ENABLE_MODEL; then routes='direct rdma'; fi
 for route in $routes; do play all "$route" 3; done
 if has XIO_ENABLE_MODEL; then XIO_PEER_ACCESS=off play all auto 2; fi
 play one direct 3
-[ $failures = 0 ] && echo 'stopped: all well'
-exit $((failures != 0))
+finish stopped

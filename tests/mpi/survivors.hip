@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <ctime>
-#include <set>
 
 #include "rig.hpp"
 

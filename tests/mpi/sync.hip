@@ -15,9 +15,7 @@ constexpr unsigned k_threads_of[] = {1, 32, 96};
 
 template <scope S>
 __device__ xio_status_t barrier(xio_ctx_t ctx, bool quiet) {
-  if constexpr (S == rig::thread) return quiet ? xio_barrier_all(ctx) : xio_sync_all(ctx);
-  if constexpr (S == rig::wave) return quiet ? xio_barrier_all_wave(ctx) : xio_sync_all_wave(ctx);
-  if constexpr (S == rig::workgroup) return quiet ? xio_barrier_all_wg(ctx) : xio_sync_all_wg(ctx);
+  return quiet ? RIG_BY_SCOPE(S, xio_barrier_all, ctx) : RIG_BY_SCOPE(S, xio_sync_all, ctx);
 }
 
 // In every round each PE puts the round's number to everybody; after the barrier everybody must have all of them, and

@@ -7,7 +7,6 @@
 world=$builddir/tests/mpi/world
 xiorun=$builddir/xiorun
 unset XIO_BOOTSTRAP XIO_HEAP_SIZE XIO_ROUTE
-failures=0
 ran=0
 
 # expect STATUS COMMAND...
@@ -18,8 +17,7 @@ expect() {
   timeout -k 5 90 "$@" </dev/null
   got=$?
   if [ $got != "$status" ]; then
-    echo "FAIL $*: status $got, expected $status"
-    failures=$((failures + 1))
+    fail "$*: status $got, expected $status"
   fi
 }
 
@@ -42,8 +40,7 @@ ctx_bytes() {
   got=$(XIO_LOG_LEVEL=debug XIO_NIC_EXECUTOR=shm timeout -k 5 120 "$xiorun" -n "$n" "$world" contexts 2>&1 </dev/null |
     sed -n 's/^xio 0 .*xio_ctx_create has moved \([0-9]*\) bytes.*/\1/p' | sed -n 7p)
   [ "$got" = "$wanted" ] && return
-  echo "FAIL: PE 0 of $n moved ${got:-no} bytes for a ctx, expected $wanted"
-  failures=$((failures + 1))
+  fail "PE 0 of $n moved ${got:-no} bytes for a ctx, expected $wanted"
 }
 if has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
   for n in 8 32; do ctx_bytes $n; done
@@ -73,5 +70,4 @@ if has HAVE_MPI && [ -n "$MPIRUN" ]; then
 fi
 
 [ $ran = 0 ] && skip 'no launcher in this build'
-[ $failures = 0 ] && echo 'world: all well'
-exit $((failures != 0))
+finish world

@@ -1,20 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034
-# What the tests of xiorun share: they start it, keep what it wrote in $work/out and $work/err, and count failures. Source
-# it after env.sh.
+# What the tests of xiorun share: they start it, and keep what it wrote in $work/out and $work/err. Source it after env.sh.
 xiorun=${builddir:?}/xiorun
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failures=0
+make_work
+: "${work:?}"
 
-# fail WHAT [FILE...]: counts a failure, and shows the files.
-fail() {
-  echo "FAIL $1"
-  shift
-  if [ $# != 0 ]; then sed 's/^/  /' "$@"; fi
-  failures=$((failures + 1))
-}
 # expect NAME STATUS 'PATTERN ON STANDARD ERROR' COMMAND...
 expect() {
   local name=$1 status=$2 pattern=$3 got
@@ -29,9 +20,4 @@ expect_none_left() {
   local left
   left=$(pgrep -f "$1" | grep -vx $$)
   if [ -n "$left" ]; then fail "$2: processes left behind: $left"; fi
-}
-# finish NAME: the exit status of the whole test
-finish() {
-  [ $failures = 0 ] && echo "$1: all well"
-  exit $((failures != 0))
 }

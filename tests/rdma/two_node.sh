@@ -16,7 +16,6 @@ export XIO_ROUTE=rdma XIO_NIC_EXECUTOR=tcp
 programs='rma shapes atomics signals sync litmus args'
 cases=${CASES-mlx5:rma mlx5:shapes mlx5:atomics mlx5:signals mlx5:sync mlx5:litmus mlx5:args
   bnxt:rma bnxt:atomics bnxt:signals proxy:rma proxy:atomics proxy:signals}
-failures=0
 runs=0
 log=$nodes_work/log
 limit=60
@@ -112,5 +111,4 @@ soak() {
 suites
 losses
 soak drop=0.001,dup=0.001,reorder=0.001,delay=0.001:1ms
-echo "$runs runs, $failures failed"
-exit $((failures != 0))
+finish "two_node, $runs runs"

@@ -2,7 +2,6 @@
 // The verbs fabric on the RDMA device at hand: two queue pairs talk to each other on it. Writes, reads, atomics, inline
 // bytes, immediates, many spans, and a device's completions for wrong keys, ranges and a vanished peer. Every byte is
 // checked. Exit 77: no device. tests/vm runs it on the kernel's rxe.
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>

@@ -11,7 +11,6 @@ trap 'rm -rf "$at"' EXIT
 unset ROCM_PATH HIP_PATH XIO_HIP_ARCH CPPFLAGS LIBS LDFLAGS CXXFLAGS CFLAGS CONFIG_SITE
 export xio_system_root=$at/machine # where configure looks for /opt/rocm, /dev/kfd and PCI devices
 srcdir=$(cd "$srcdir" && pwd)
-failures=0
 out=$at/out
 
 # configured NAME OPTION...: configure in a folder of its own, without the packages that this is not about.

@@ -6,10 +6,9 @@ set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}" "${start:?}" "${sanitizer:?}" "${CC:?}"
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+make_work
+: "${work:?}"
 checks=0
-failures=0
 out=''
 
 wrong() {
@@ -21,9 +20,18 @@ says() {
   checks=$((checks + 1))
   grep -qE -- "$1" <<<"$out" || wrong "not said: $1"
 }
+says_all() {
+  local each
+  for each; do says "$each"; done
+}
 silent() {
   checks=$((checks + 1))
   ! grep -qE -- "$1" <<<"$out" || wrong "said: $1"
+}
+# holds WHAT COMMAND...: the command succeeds; WHAT is what is wrong else.
+holds() {
+  checks=$((checks + 1))
+  "${@:2}" || wrong "$1"
 }
 # is WHAT FOUND EXPECTED
 is() {
@@ -39,6 +47,11 @@ returns() {
   got=$?
   checks=$((checks + 1))
   [ "$got" = "$expected" ] || wrong "status $got and not $expected: $*"
+}
+# replies STATUS SENTENCE COMMAND...: the same, and it says the sentence.
+replies() {
+  returns "$1" "${@:3}"
+  says "$2"
 }
 # returns_with STATUS NAME=VALUE... -- COMMAND...
 returns_with() {

@@ -36,4 +36,4 @@ refuses '' 'vs_build BEFORE NOW'
 refuses "$at/old" 'vs_build BEFORE NOW'
 refuses "$at/old $at/none" 'none is missing'
 for rounds in 0 '3 x'; do refuses "$at/old $at/new $rounds" 'is no number from 1 up'; done
-finish
+finish vs_build

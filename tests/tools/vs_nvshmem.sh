@@ -37,4 +37,4 @@ measured=$srcdir/bench/results/2026-11-27-2xh100
 if [ -e "$measured" ]; then
   "$srcdir/bench/vs_nvshmem" of "$measured" | awk -f "$srcdir/bench/nvshmem_chart.awk" | cmp - "$srcdir/docs/nvshmem.svg" || fail "docs/nvshmem.svg is not what bench/nvshmem_chart.awk makes of $measured"
 fi
-finish
+finish vs_nvshmem

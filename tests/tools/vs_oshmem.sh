@@ -44,4 +44,4 @@ for runs in 0 x; do refuses "$runs" 'is no number from 1 up'; done
 OSHMEM_RMA=$at/dies refuses 1 'oshmem_rma failed'
 grep -q 'no memory' "$at/err" || fail "why it failed: $(cat "$at/err")"
 OSHMEM_RMA=$at/none refuses 1 'none is missing'
-finish
+finish vs_oshmem

@@ -56,4 +56,4 @@ refuses 1 'oshmem_collectives failed'
 grep -q 'no memory' "$at/err" || fail "why it failed: $(cat "$at/err")"
 rm "$at/oshmem_collectives"
 refuses 1 'oshmem_collectives is missing'
-finish
+finish vs_oshmem_collectives

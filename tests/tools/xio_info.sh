@@ -19,13 +19,11 @@ equals() {
   local expected=$1 got
   shift
   got=$(value "$@" 2>&1)
-  checks=$((checks + 1))
-  [ "$got" = "$expected" ] || wrong "$*: '$got' and not '$expected'"
+  holds "$*: '$got' and not '$expected'" [ "$got" = "$expected" ]
 }
 
 # --- What is here ---
-returns 0 "$info"
-says "^Platform"
+replies 0 "^Platform" "$info"
 says "platform +$gpu\$"
 says '^GPU 0$'
 says 'compute_units +[1-9]'
@@ -53,8 +51,7 @@ if command -v python3 >/dev/null; then
   returns 0 "$info" --json
   equals "$gpu" platform platform
   equals 67108864 memory heap_bytes
-  checks=$((checks + 1))
-  [ "$(value gpu0 memory_bytes)" -gt 0 ] || wrong 'GPU 0 has no memory'
+  holds 'GPU 0 has no memory' [ "$(value gpu0 memory_bytes)" -gt 0 ]
   returns_with 0 XIO_HEAP_SIZE=2M -- "$info" --json
   equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then
@@ -119,8 +116,7 @@ has XIO_ENABLE_MODEL || {
 # --- What it refuses ---
 returns 0 "$info" --help
 says -- '--env'
-returns 0 "$info" --version
-says '^xio-info of XIO [0-9]'
+replies 0 '^xio-info of XIO [0-9]' "$info" --version
 says '^  commit +([0-9a-f]{12}(-dirty)?|unknown)$'
 if [ -e "$srcdir/.git" ] && command -v git >/dev/null; then
   says "^  commit +$(git -C "$srcdir" rev-parse --short=12 HEAD)"
@@ -129,23 +125,18 @@ says "^  platform +$gpu\$"
 says '^  gpu_targets +[^ ]'
 says '^  fmt +[0-9]+\.[0-9]+'
 says '^  model +(yes|no \(lost: )'
-returns 2 "$info" --version --env
-says 'one subject each'
+replies 2 'one subject each' "$info" --version --env
 if command -v python3 >/dev/null; then
   returns 0 "$info" --version --json
   equals "$gpu" build platform
   checks=$((checks + 1))
   [[ $(value libraries nlohmann_json) =~ ^[0-9]+\. ]] || wrong 'no version of nlohmann-json'
 fi
-returns 2 "$info" --jsn
-says 'the option --jsn is not known; did you mean --json\?'
-returns 2 "$info" --evn
-says 'did you mean --env\?'
-returns 2 "$info" --frobnicate
-says 'the option --frobnicate is not known; see xio-info --help'
+replies 2 'the option --jsn is not known; did you mean --json\?' "$info" --jsn
+replies 2 'did you mean --env\?' "$info" --evn
+replies 2 'the option --frobnicate is not known; see xio-info --help' "$info" --frobnicate
 returns 2 "$info" --json=3
-returns 2 "$info" extra
-says "'extra' is not expected"
+replies 2 "'extra' is not expected" "$info" extra
 returns 2 "$info" -x
 returns 2 "$info" ''
 

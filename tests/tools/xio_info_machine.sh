@@ -52,8 +52,7 @@ cat >"$work/machine.xml" <<'END'
 </topology>
 END
 if has HAVE_HWLOC; then
-  returns 0 "$info" --topology --xml "$work/machine.xml"
-  says '^From GPU 0000:11:00\.0 \(NUMA node 0\)'
+  replies 0 '^From GPU 0000:11:00\.0 \(NUMA node 0\)' "$info" --topology --xml "$work/machine.xml"
   says '0000:12:00\.0 +2 \(steps to NIC mlx5_0, one PCIe bridge, nearest\)'
   says '0000:80:03\.0 +[0-9]+ \(steps to NIC mlx5_1, one machine\)'
   says 'nic +0000:12:00\.0 \(nearest\)'
@@ -61,33 +60,25 @@ if has HAVE_HWLOC; then
   says 'steps to drive nvme0n1, one host bridge'
   # Without the NIC on the same bridge the other one is the nearest.
   grep -v 'mlx5_0' "$work/machine.xml" | sed 's/pci_type="0207 [^"]*"/pci_type="0880 [15b3:1021] [0000:0000] 00"/' >"$work/far.xml"
-  returns 0 "$info" --topology --xml "$work/far.xml"
-  says 'nic +0000:80:03\.0 \(nearest\)'
+  replies 0 'nic +0000:80:03\.0 \(nearest\)' "$info" --topology --xml "$work/far.xml"
   # A NIC like the first beside it: both, in turns.
   sed 's/10:05\.0" pci_type="0108/10:05.0" pci_type="0207/; s/0000:12:00\.0" pci_type="0207/0000:12:00.0" pci_type="0108/' \
     "$work/machine.xml" | sed 's/80:03\.0/10:06.0/' >"$work/turns.xml"
-  returns 0 "$info" --topology --xml "$work/turns.xml"
-  says 'drive +0000:12:00\.0'
+  replies 0 'drive +0000:12:00\.0' "$info" --topology --xml "$work/turns.xml"
   echo 'package:2 numa:1 core:2 pu:1' >"$work/short"
-  returns 0 "$info" --topology --xml "$work/short"
-  says 'no GPU'
+  replies 0 'no GPU' "$info" --topology --xml "$work/short"
   says 'nic +none'
   echo '<topology' >"$work/broken.xml"
-  returns 2 "$info" --topology --xml "$work/broken.xml"
-  says 'describes no machine'
-  returns 2 "$info" --topology --xml "$work/nowhere"
-  says 'cannot be read as a machine'
+  replies 2 'describes no machine' "$info" --topology --xml "$work/broken.xml"
+  replies 2 'cannot be read as a machine' "$info" --topology --xml "$work/nowhere"
   # A folder has nothing to read, and this has no end: not for so long that memory is gone.
   for odd in "$work" /dev/zero; do
-    returns 2 timeout 20 "$info" --topology --xml "$odd"
-    says "$odd cannot be read as a machine"
+    replies 2 "$odd cannot be read as a machine" timeout 20 "$info" --topology --xml "$odd"
   done
-  returns 0 "$info" --topology --xml <(cat "$work/machine.xml")
-  says '^From GPU 0000:11:00\.0'
+  replies 0 '^From GPU 0000:11:00\.0' "$info" --topology --xml <(cat "$work/machine.xml")
   returns 0 "$info" --topology
 fi
-returns 2 "$info" --xml "$work/machine.xml"
-says 'goes with --topology'
+replies 2 'goes with --topology' "$info" --xml "$work/machine.xml"
 
 # --- Preflight ---
 # A machine whose GPU, NIC and switch are in a dump and whose kernel speaks through files.
@@ -116,7 +107,19 @@ pci() {
 0000:03:00.0 id=1002:740f class=0302 type=0 cap2=180 ctl2=40
 END
 }
-look() { judge "$info" --preflight --root "$machine" --dump "$work/pci"; }
+look() { judge "${program[@]}" --preflight --root "$machine" --dump "$work/pci"; }
+program=("$info")
+# shows LINE...: what a look at the machine prints, from behind its indent.
+shows() {
+  look
+  says_all "${@/#/^  }"
+}
+# others_see LINE...: the same for another user than root.
+others_see() {
+  program=("${plain[@]}")
+  shows "$@"
+  program=("$info")
+}
 pci 180 0
 look
 for name in gpu_driver render_access large_bar pcie_atomics iommu acs dma_buf register_pages memlock rdma_access; do
@@ -132,8 +135,7 @@ lacks() {
   look
   says "^  $1 +missing"
   says "^  $1_cure +.*$2"
-  checks=$((checks + 1))
-  [ "$(grep -c ' missing ' <<<"$out")" = 1 ] || wrong "more than $1 is missing"
+  holds "more than $1 is missing" [ "$(grep -c ' missing ' <<<"$out")" = 1 ]
 }
 pci 80 0
 lacks pcie_atomics 'another root port'
@@ -151,8 +153,7 @@ sed -i 's/hive_id 0/hive_id 77/' "$node/properties"
 rm "$machine/sys/module/amdgpu/version"
 lacks register_pages 'amdgpu-dkms'
 rmdir "$machine/sys/module/amdgpu"
-look
-says '^  register_pages +unknown'
+shows 'register_pages +unknown'
 mkdir "$machine/sys/module/amdgpu"
 echo 6.12.12 >"$machine/sys/module/amdgpu/version"
 rmdir "$machine/sys/class/iommu/dmar0"
@@ -161,11 +162,9 @@ mkdir "$machine/sys/class/iommu/dmar0"
 # Linux 7.3 has no option for it any more: importers are always told.
 printf 'CONFIG_PCI_P2PDMA=y\nCONFIG_HSA_AMD_P2P=y\n' | tee "$machine/boot/config-7.3.4" >"$machine/boot/config-7.2.0"
 echo 7.3.4 >"$machine/proc/sys/kernel/osrelease"
-look
-says '^  dma_buf +ok'
+shows 'dma_buf +ok'
 echo 7.2.0 >"$machine/proc/sys/kernel/osrelease"
-look
-says '^  dma_buf +missing .*without CONFIG_DMABUF_MOVE_NOTIFY'
+shows 'dma_buf +missing .*without CONFIG_DMABUF_MOVE_NOTIFY'
 echo 6.12.0-test >"$machine/proc/sys/kernel/osrelease"
 sed -i 's/CONFIG_HSA_AMD_P2P=y/# CONFIG_HSA_AMD_P2P is not set/' "$machine/boot/config-6.12.0-test"
 lacks dma_buf 'a kernel with them'
@@ -174,12 +173,9 @@ sed -i 's/# CONFIG_HSA_AMD_P2P is not set/CONFIG_HSA_AMD_P2P=y/' "$machine/boot/
 # Fedora keeps it with the modules; where nobody keeps it, the kernel itself may say.
 mkdir -p "$machine/lib/modules/6.12.0-test"
 mv "$machine/boot/config-6.12.0-test" "$machine/lib/modules/6.12.0-test/config"
-look
-says '^  dma_buf +ok'
+shows 'dma_buf +ok'
 mv "$machine/lib/modules/6.12.0-test/config" "$work/config"
-look
-says '^  dma_buf +unknown'
-says '^  dma_buf_cure +.*zcat /proc/config.gz'
+shows 'dma_buf +unknown' 'dma_buf_cure +.*zcat /proc/config.gz'
 mv "$work/config" "$machine/boot/config-6.12.0-test"
 echo 5.10.0-old >"$machine/proc/sys/kernel/osrelease"
 lacks dma_buf '5\.12 or later'
@@ -188,8 +184,7 @@ echo 'Max locked memory         8388608              8388608              bytes'
 lacks memlock 'limits\.d'
 says '8388608 bytes may be locked, and the heap has 67108864'
 printf 'CapEff:\t0000000000004000\n' >"$machine/proc/self/status"
-look
-says '^  memlock +ok \(no limit: CAP_IPC_LOCK\)'
+shows 'memlock +ok \(no limit: CAP_IPC_LOCK\)'
 rm "$machine/dev/kfd"
 lacks gpu_driver 'modprobe amdgpu'
 : >"$machine/dev/kfd"
@@ -200,22 +195,19 @@ says '^  slingshot_access +not needed'
 mkdir -p "$machine/sys/class/cxi/cxi0"
 lacks slingshot_access 'pass /dev/cxi0'
 : >"$machine/dev/cxi0"
-look
-says '^  slingshot_access +ok'
+shows 'slingshot_access +ok'
 # What a file denies root does not see: then another user looks.
 plain=("$info")
 if [ "$(id -u)" = 0 ]; then plain=(setpriv --reuid=65534 --regid=65534 --clear-groups "$info"); fi
 chmod -R a+rX "$work"
 if "${plain[@]}" --version >/dev/null 2>&1; then
   chmod 0 "$machine/dev/kfd"
-  judge "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-  says '^  gpu_driver +missing \(this process may not read and write /dev/kfd\)'
+  others_see 'gpu_driver +missing \(this process may not read and write /dev/kfd\)'
   says '^  gpu_driver_cure +ask root for a udev rule'
   chmod 660 "$machine/dev/kfd"
   if [ "$(id -u)" = 0 ]; then
     chgrp 44 "$machine/dev/kfd"
-    judge "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-    says '^  gpu_driver_cure +as root: usermod -aG [a-z0-9]+ USER; then log in again'
+    others_see 'gpu_driver_cure +as root: usermod -aG [a-z0-9]+ USER; then log in again'
   fi
   chmod 666 "$machine/dev/kfd"
   # A drive may be reached by its group or by its own file.
@@ -226,14 +218,11 @@ if "${plain[@]}" --version >/dev/null 2>&1; then
   : >"$machine/dev/iommu"
   chmod 666 "$machine/dev/vfio/17"
   chmod 0 "$machine/dev/vfio/devices/vfio3"
-  judge "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-  says '^  vfio_access +ok \(/dev/vfio/17\)'
+  others_see 'vfio_access +ok \(/dev/vfio/17\)'
   chmod 0 "$machine/dev/vfio/17"
-  judge "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-  says '^  vfio_access +missing \(this process may not read and write /dev/vfio/17\)'
+  others_see 'vfio_access +missing \(this process may not read and write /dev/vfio/17\)'
   chmod 666 "$machine/dev/vfio/devices/vfio3" "$machine/dev/iommu"
-  judge "${plain[@]}" --preflight --root "$machine" --dump "$work/pci"
-  says '^  vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
+  others_see 'vfio_access +ok \(/dev/vfio/devices/vfio3 and 1 more\)'
   rm -r "$machine/dev/vfio" "$machine/dev/iommu"
   # Nothing else of this tool wants root either, and what needs it says so.
   returns 0 "${plain[@]}"
@@ -244,8 +233,7 @@ else
 fi
 # A kernel that says nothing is not one that lacks something.
 rm "$machine/proc/sys/kernel/osrelease"
-look
-says '^  dma_buf +unknown'
+shows 'dma_buf +unknown'
 mkdir "$work/nothing"
 judge "$info" --preflight --root "$work/nothing" --dump "$work/pci"
 says '^  gpu_driver +missing'
@@ -257,10 +245,8 @@ says '^  pcie_atomics +unknown'
 : >"$work/no_dump"
 returns 2 "$info" --preflight --dump "$work/no_dump"
 judge "$info" --preflight
-returns 2 "$info" --preflight --root "$work/nowhere"
-says 'is no folder'
-returns 2 "$info" --preflight --world
-says 'one at a time'
+replies 2 'is no folder' "$info" --preflight --root "$work/nowhere"
+replies 2 'one at a time' "$info" --preflight --world
 returns 2 "$info" --topology --root "$work"
 
 # --- Drives ---
@@ -277,8 +263,7 @@ echo 'A Drive   ' >"$machine/sys/bus/pci/devices/0000:06:00.0/nvme/nvme0/model"
 echo 259:0 >"$machine/sys/block/nvme0n1/dev"
 echo 1000 >"$machine/sys/block/nvme0n1/size"
 : >"$machine/proc/self/mountinfo"
-returns 0 "$info" --root "$machine"
-says 'controllers +2'
+replies 0 'controllers +2' "$info" --root "$machine"
 says '^NVMe controller 0000:05:00\.0'
 says 'use +xio_storage_open "nvme:0000:05:00\.0/1"'
 says 'addresses +by type 1 \(there is no /dev/iommu\)'
@@ -286,21 +271,17 @@ says 'model +A Drive$'
 says 'nvme0n1 +1000 \(512-byte sectors\)'
 says 'use +bind it to vfio-pci: xio-info --bind 0000:06:00\.0'
 echo '36 35 259:0 / /data rw,noatime shared:1 - ext4 /dev/nvme0n1 rw' >"$machine/proc/self/mountinfo"
-returns 0 "$info" --root "$machine"
-says 'held +yes \(nvme0n1 is mounted on /data\)'
+replies 0 'held +yes \(nvme0n1 is mounted on /data\)' "$info" --root "$machine"
 says 'use +none while it is held'
 # With the files of iommufd, and without an IOMMU.
 mkdir -p "$machine/dev/vfio/devices" "$machine/sys/bus/pci/devices/0000:05:00.0/vfio-dev/vfio3"
 : >"$machine/dev/iommu"
 : >"$machine/dev/vfio/devices/vfio3"
 echo 244:3 >"$machine/sys/bus/pci/devices/0000:05:00.0/vfio-dev/vfio3/dev"
-returns 0 "$info" --root "$machine"
-says 'addresses +by iommufd$'
-returns 0 env XIO_VFIO_IOMMU=type1 "$info" --root "$machine"
-says 'addresses +by type 1 \(XIO_VFIO_IOMMU\)'
+replies 0 'addresses +by iommufd$' "$info" --root "$machine"
+replies 0 'addresses +by type 1 \(XIO_VFIO_IOMMU\)' env XIO_VFIO_IOMMU=type1 "$info" --root "$machine"
 rm "$machine/sys/bus/pci/devices/0000:05:00.0/iommu_group"
-returns 0 "$info" --root "$machine"
-says 'addresses +none \(.*behind no IOMMU'
+replies 0 'addresses +none \(.*behind no IOMMU' "$info" --root "$machine"
 
 # --- A drive is given to vfio-pci, and back: what is in use stays as it is ---
 at=$machine/sys/bus/pci drive6=$machine/sys/bus/pci/devices/0000:06:00.0
@@ -309,8 +290,7 @@ ln -s ../../../../kernel/iommu_groups/18 "$drive6/iommu_group"
 for file in "$drive6/driver_override" "$at/drivers/nvme/unbind" "$at/drivers/vfio-pci/unbind" "$at/drivers_probe"; do : >"$file"; done
 # stays WHY [COMMAND...]: nothing is printed or written.
 stays() {
-  returns 1 "$info" --root "$machine" "${@:2}"
-  says "$1"
+  replies 1 "$1" "$info" --root "$machine" "${@:2}"
   silent '^echo'
   checks=$((checks + 1))
   if [ -s "$drive6/driver_override" ] || [ -s "$at/drivers_probe" ]; then wrong "written although refused: $1"; fi
@@ -338,12 +318,9 @@ mv "$at/drivers/vfio-pci" "$work/vfio-pci"
 stays 'modprobe vfio-pci' "${bind[@]}"
 mv "$work/vfio-pci" "$at/drivers/vfio-pci"
 stays 'is in no IOMMU group' --bind 0000:05:00.0
-returns 2 "$info" --root "$machine" --bind 03:00.0
-says 'is no NVMe controller'
-returns 2 "$info" --root "$machine" --bind 77:00.0
-says 'there is no PCI function 0000:77:00\.0'
-returns 2 "$info" --bind 06:00.0 --unbind 06:00.0
-says 'one subject each'
+replies 2 'is no NVMe controller' "$info" --root "$machine" --bind 03:00.0
+replies 2 'there is no PCI function 0000:77:00\.0' "$info" --root "$machine" --bind 77:00.0
+replies 2 'one subject each' "$info" --bind 06:00.0 --unbind 06:00.0
 returns 2 "$info" --bind 06:00.0 --json
 # probed DRIVER: what the kernel does when it is told to find a driver for the drive.
 probed() {
@@ -360,28 +337,23 @@ checks=$((checks + 1))
 [ "$(grep '^echo' <<<"$out")" = "echo vfio-pci > $drive6/driver_override
 echo 0000:06:00.0 > $at/drivers/nvme/unbind
 echo 0000:06:00.0 > $at/drivers_probe" ] || wrong "the steps are not said: $out"
-checks=$((checks + 1))
-[ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ] || wrong 'the steps were not done'
-returns 0 "$info" --root "$machine" "${bind[@]}"
-says 'bound to vfio-pci already'
+holds 'the steps were not done' [ "$(cat "$drive6/driver_override" "$at/drivers/nvme/unbind")" = $'vfio-pci\n0000:06:00.0' ]
+replies 0 'bound to vfio-pci already' "$info" --root "$machine" "${bind[@]}"
 mkdir -p "$machine/proc/4242/fd"
 echo trainer >"$machine/proc/4242/comm"
 ln -s /dev/vfio/18 "$machine/proc/4242/fd/7"
-returns 1 "$info" --root "$machine" --unbind 06:00.0
-says 'process 4242 \(trainer\) has /dev/vfio/18 open'
+replies 1 'process 4242 \(trainer\) has /dev/vfio/18 open' "$info" --root "$machine" --unbind 06:00.0
 rm -r "$machine/proc/4242"
 probed nvme
 returns 0 "$info" --root "$machine" --unbind 06:00.0
 wait
 says "is Linux' again: nvme has it"
-returns 0 "$info" --root "$machine" --unbind 06:00.0
-says 'is not bound to vfio-pci: nvme has it'
+replies 0 'is not bound to vfio-pci: nvme has it' "$info" --root "$machine" --unbind 06:00.0
 
 # --- Drives of the kernel module, and their way to GPU memory ---
 drive 0000:04:00.0 xio
 : >"$machine/dev/xio"
-returns 0 "$info" --root "$machine"
-says 'use +xio_storage_open "kmod:0000:04:00\.0/1"'
+replies 0 'use +xio_storage_open "kmod:0000:04:00\.0/1"' "$info" --root "$machine"
 # A drive behind the GPU's switch and one at another root port; ports of Intel's machines by their numbers.
 # ways ACS HOST-BRIDGE
 ways() {
@@ -401,77 +373,58 @@ END
 processor() { printf 'processor\t: 0\nvendor_id\t: %s\ncpu family\t: %s\n' "$1" "$2" >"$machine/proc/cpuinfo"; }
 processor GenuineIntel 6
 ways 0 4668
-look
-says '^  module_access +ok \(/dev/xio\)'
-says '^  peer_path +ok \(Linux lets every drive'
-says '^  iommu_mode +ok'
+shows 'module_access +ok \(/dev/xio\)' 'peer_path +ok \(Linux lets every drive' 'iommu_mode +ok'
 for redirect in 4 8 20; do
   ways $redirect 4668
-  look
-  says '^  peer_path +missing \(1 of 1 ways are closed: .*ACS at 0000:02:00\.0'
+  shows 'peer_path +missing \(1 of 1 ways are closed: .*ACS at 0000:02:00\.0'
   says '^  peer_path_cure +.*pci=disable_acs_redir=0000:02:00\.0'
 done
 # Bits that redirect nothing.
 ways 11 4668
-look
-says '^  peer_path +ok'
+shows 'peer_path +ok'
 drive 0000:09:00.0 xio
 ways 0 4668
-look
-says '^  peer_path +missing \(1 of 2 ways are closed: transfers between drive 0000:09:00\.0 and GPU 0000:03:00\.0'
+shows 'peer_path +missing \(1 of 2 ways are closed: transfers between drive 0000:09:00\.0 and GPU 0000:03:00\.0'
 says '^  peer_path_cure +put the drive behind the same PCIe switch'
 for listed in 2020 09a2 2f00; do
   ways 4 $listed
-  look
-  says '^  peer_path +ok'
+  shows 'peer_path +ok'
 done
 ways 0 4668
 processor AuthenticAMD 22
-look
-says '^  peer_path +missing'
+shows 'peer_path +missing'
 processor AuthenticAMD 25
-look
-says '^  peer_path +ok'
+shows 'peer_path +ok'
 mkdir -p "$machine/sys/kernel/iommu_groups/21"
 ln -s ../../../../kernel/iommu_groups/21 "$machine/sys/bus/pci/devices/0000:09:00.0/iommu_group"
 echo DMA-FQ >"$machine/sys/kernel/iommu_groups/21/type"
-look
-says '^  iommu_mode +missing \(.*0000:09:00\.0.*DMA-FQ'
-says '^  iommu_mode_cure +.*iommu=pt'
+shows 'iommu_mode +missing \(.*0000:09:00\.0.*DMA-FQ' 'iommu_mode_cure +.*iommu=pt'
 echo identity >"$machine/sys/kernel/iommu_groups/21/type"
-look
-says '^  iommu_mode +ok'
+shows 'iommu_mode +ok'
 rm "$machine/dev/xio"
-look
-says '^  module_access +missing'
+shows 'module_access +missing'
 rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
-look
-says '^  peer_path +not needed \(no drive is bound to xio'
+shows 'peer_path +not needed \(no drive is bound to xio'
 
 # --- NICs, and their way to GPU memory: a GPU wants one of them ---
 says '^  nic_path +not needed \(no RDMA device on PCI'
 mkdir -p "$machine/sys/bus/pci/devices/0000:09:00.0/infiniband/mlx5_0"
 ways 0 4668
 processor GenuineIntel 6
-look
-says '^  nic_path +missing \(no NIC reaches the memory of GPU 0000:03:00\.0: transfers between NIC 0000:09:00\.0 and'
+shows 'nic_path +missing \(no NIC reaches the memory of GPU 0000:03:00\.0: transfers between NIC 0000:09:00\.0 and'
 says '^  nic_path_cure +put the NIC behind the same PCIe switch'
 processor AuthenticAMD 25
-look
-says '^  nic_path +ok \(Linux lets a NIC reach the memory of every GPU'
+shows 'nic_path +ok \(Linux lets a NIC reach the memory of every GPU'
 # A second one, behind the GPU's switch.
 processor GenuineIntel 6
 mkdir -p "$machine/sys/bus/pci/devices/0000:04:00.0/infiniband/mlx5_1"
-look
-says '^  nic_path +ok'
+shows 'nic_path +ok'
 ways 8 4668
-look
-says '^  nic_path +missing \(no NIC .*ACS at 0000:02:00\.0'
+shows 'nic_path +missing \(no NIC .*ACS at 0000:02:00\.0'
 rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
 
 # --- A world ---
-returns 0 "$info" --world
-says '^Routes of PE 0 of 1'
+replies 0 '^Routes of PE 0 of 1' "$info" --world
 says 'pe0_8 +direct'
 returns 0 "$start" -n 2 "$info" --world
 says '^Routes of PE 0 of 2'
@@ -486,7 +439,6 @@ if [ "$gpu" = host ] && has XIO_ENABLE_MODEL; then
   says '"pe1_8": "rdma"'
   says '"rdma": ".*\(model\)"'
 fi
-returns 1 env XIO_HEAP_SIZE=nonsense "$info" --world
-says 'XIO_HEAP_SIZE'
+replies 1 'XIO_HEAP_SIZE' env XIO_HEAP_SIZE=nonsense "$info" --world
 
 finish

@@ -23,59 +23,52 @@ rows() {
        if (gb - is > is / 50 + 0.0002 || is - gb > is / 50 + 0.0002) print "row " n ": " gb " GB/s and not " is}
      if ($at["samples"] + 0 < 1) print "row " n " has no samples"}
     END {if (n != wanted) print n + 0 " rows and not " wanted}' <<<"$out")
-  checks=$((checks + 1))
-  [ -z "$problem" ] || wrong "$problem"
+  holds "$problem" [ -z "$problem" ]
+}
+# gives ROWS COMMAND...
+gives() {
+  passes "${@:2}"
+  rows "$1"
 }
 # How many rows have that in a column.
 column() {
   local got
   got=$(awk -F, -v name="$1" -v is="$2" 'NR == 1 {for (i = 1; i <= NF; ++i) if ($i == name) c = i; next} $c == is {++n}
     END {print n + 0}' <<<"$out")
-  checks=$((checks + 1))
-  [ "$got" = "$3" ] || wrong "$got rows and not $3 have $2 as $1"
+  holds "$got rows and not $3 have $2 as $1" [ "$got" = "$3" ]
 }
 
 # --- Every test with two PEs ---
 small=(-n 5 -w 1 --format csv)
 streams=("${small[@]}" -r 2)
-passes "$start" -n 2 "$perf" put_lat get_lat -b 1 -e 4097 -f 64 -s thread,wave,block "${small[@]}"
-rows 18
+gives 18 "$start" -n 2 "$perf" put_lat get_lat -b 1 -e 4097 -f 64 -s thread,wave,block "${small[@]}"
 column scope wave 6
 column ctas 1 18
-passes "$start" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
-rows 13
-passes "$start" -n 2 "$perf" put_lat get_lat -b 8 -e 8 -s all "${small[@]}"
-rows 6
+gives 13 "$start" -n 2 "$perf" p_lat g_lat put_bw get_bw p_bw g_bw atomic_bw -b 100 -e 70000 -f 700 -c 3 -t 64 "${streams[@]}"
+gives 6 "$start" -n 2 "$perf" put_lat get_lat -b 8 -e 8 -s all "${small[@]}"
 column scope wave 2
 for type in fp16 bf16 float double; do
-  passes "$start" -n 2 "$perf" p_lat g_lat p_bw g_bw -d $type -b 63 -e 63 -n 5 -w 1 --repetitions 2 --format csv
-  rows 4
+  gives 4 "$start" -n 2 "$perf" p_lat g_lat p_bw g_bw -d $type -b 63 -e 63 -n 5 -w 1 --repetitions 2 --format csv
 done
 passes "$start" -n 2 "$perf" put_bw p_lat --dir write --msgrate -e 1k -n 2
 says 'Mmsg_per_s'
-passes "$start" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
-rows 6
+gives 6 "$start" -n 2 "$perf" put_bw get_bw -b 4k -e 4k -s thread,wave,block -c 2 -t 128 --lockstep "${streams[@]}"
 passes "$start" -n 2 "$perf" put_lat put_bw g_bw atomic_bw -b 4k -e 4k --bidir "${streams[@]}"
 rows 4 2
-passes "$start" -n 2 "$perf" p_pingpong signal_pingpong put_pingpong put_signal_pingpong barrier -e 4k -f 512 \
+gives 17 "$start" -n 2 "$perf" p_pingpong signal_pingpong put_pingpong put_signal_pingpong barrier -e 4k -f 512 \
   -s thread,wave,block "${small[@]}"
-rows 17
 column test barrier 3
-passes "$start" -n 2 "$perf" put_staged_lat get_staged_lat -b 100 -e 70000 -f 700 "${small[@]}"
-rows 4
-passes "$start" -n 2 "$perf" packet_pingpong "${small[@]}"
-rows 5
+gives 4 "$start" -n 2 "$perf" put_staged_lat get_staged_lat -b 100 -e 70000 -f 700 "${small[@]}"
+gives 5 "$start" -n 2 "$perf" packet_pingpong "${small[@]}"
 for type in int uint64; do
-  passes "$start" -n 2 "$perf" atomic_lat atomic_bw -a all -d $type -b 256 -e 256 "${small[@]}"
-  rows 28
+  gives 28 "$start" -n 2 "$perf" atomic_lat atomic_bw -a all -d $type -b 256 -e 256 "${small[@]}"
 done
 column op compare_swap 2
 
 # --- Every route; what carried it is said ---
 for route in rdma sdma; do
-  passes "$start" -n 2 "$perf" put_lat get_lat put_bw get_bw p_lat g_lat atomic_lat put_signal_pingpong barrier \
+  gives 15 "$start" -n 2 "$perf" put_lat get_lat put_bw get_bw p_lat g_lat atomic_lat put_signal_pingpong barrier \
     -b 256 -e 1k -f 4 --route $route "${streams[@]}"
-  rows 15
   column test g_lat 1
 done
 column route sdma 10
@@ -93,40 +86,31 @@ if [ "$gpu" = host ]; then
 fi
 
 # On PE 0 alone, while the others stand by.
-passes "$start" -n 2 "$perf" nvme_read nvme_write -b 4k -e 8k -c 1 -t 4 "${small[@]}"
-rows 4
+gives 4 "$start" -n 2 "$perf" nvme_read nvme_write -b 4k -e 8k -c 1 -t 4 "${small[@]}"
 
 # --- Alone ---
-passes "$perf" nvme_read nvme_write -b 512 -e 32k -f 64 -c 2 -t 8 "${small[@]}"
-rows 4
+gives 4 "$perf" nvme_read nvme_write -b 512 -e 32k -f 64 -c 2 -t 8 "${small[@]}"
 column route nvme 4
 column emulated emulated 4
-passes "$perf" nvme_read nvme_write -b 4k -e 4k -s wave,block -c 2 -t 128 "${small[@]}"
-rows 4
-passes "$perf" nvme_read nvme_write --access scattered -b 4k -e 64k -f 16 -c 2 -t 5 -n 40 -w 1 --format csv
-rows 4
+gives 4 "$perf" nvme_read nvme_write -b 4k -e 4k -s wave,block -c 2 -t 128 "${small[@]}"
+gives 4 "$perf" nvme_read nvme_write --access scattered -b 4k -e 64k -f 16 -c 2 -t 5 -n 40 -w 1 --format csv
 # A wave takes part with all its threads, also where nobody says how many.
-passes "$perf" nvme_read -s all -b 4k -e 4k "${small[@]}"
-rows 3
+gives 3 "$perf" nvme_read -s all -b 4k -e 4k "${small[@]}"
 if [ "$gpu" = host ]; then
   column threads 64 1
   column threads 16 2
 fi
-passes "$perf" sdma_copy -b 4k -e 1M -f 16 "${streams[@]}"
-rows 3
+gives 3 "$perf" sdma_copy -b 4k -e 1M -f 16 "${streams[@]}"
 column route sdma 3
 checks=$((checks + 1))
 [ -z "$(ls -A "$work")" ] || wrong "files were left: $(ls "$work")"
 # A file of the user's: read as it is; written over where that was said.
 head -c 1M /dev/urandom >"$work/drive"
 sum=$(sha256sum <"$work/drive")
-passes "$perf" nvme_read --storage "file:$work/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
-rows 1
-checks=$((checks + 1))
-[ "$sum" = "$(sha256sum <"$work/drive")" ] || wrong 'nvme_read changed the file'
+gives 1 "$perf" nvme_read --storage "file:$work/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
+holds 'nvme_read changed the file' [ "$sum" = "$(sha256sum <"$work/drive")" ]
 passes "$perf" nvme_write --i-know --storage "file:$work/drive" -b 4k -e 4k -c 1 -t 16 "${small[@]}"
-checks=$((checks + 1))
-[ "$sum" != "$(sha256sum <"$work/drive")" ] || wrong 'nvme_write wrote nothing'
+holds 'nvme_write wrote nothing' [ "$sum" != "$(sha256sum <"$work/drive")" ]
 # A file of zeroes, and then of what a test wrote, needs no word for it.
 truncate -s 1M "$work/zeroes"
 for _ in 1 2; do passes "$perf" nvme_write --storage "file:$work/zeroes" -b 4k -e 4k -c 1 -t 16 "${small[@]}"; done
@@ -136,26 +120,21 @@ for name in one two; do head -c 2M /dev/urandom >"$work/$name"; done
 stripes=file:$work/one,file:$work/two
 cp "$work/one" "$work/one.was"
 cp "$work/two" "$work/two.was"
-passes "$perf" nvme_read --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
-rows 2
+gives 2 "$perf" nvme_read --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
 for name in one two; do
-  checks=$((checks + 1))
-  cmp -s "$work/$name" "$work/$name.was" || wrong "nvme_read changed file $name of the stripes"
+  holds "nvme_read changed file $name of the stripes" cmp -s "$work/$name" "$work/$name.was"
 done
-passes "$perf" nvme_write --i-know --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
-rows 2
+gives 2 "$perf" nvme_write --i-know --storage "$stripes" -b 4k -e 128k -f 32 -c 1 -t 2 "${small[@]}"
 for name in one two; do
   checks=$((checks + 1))
   ! cmp -s "$work/$name" "$work/$name.was" || wrong "nvme_write wrote nothing to file $name of the stripes"
 done
 
 # --- Lists: of tests, of sizes, and of everything ---
-passes "$perf" put_lat,get_lat g_lat --sizes 64,8,4k,64 "${small[@]}"
-rows 7
+gives 7 "$perf" put_lat,get_lat g_lat --sizes 64,8,4k,64 "${small[@]}"
 column bytes 4096 2
 column bytes 64 2
-checks=$((checks + 1))
-[ "$(awk -F, 'NR > 1 && NR < 5 {print $4}' <<<"$out" | xargs)" = '8 64 4096' ] || wrong 'sizes do not rise'
+holds 'sizes do not rise' [ "$(awk -F, 'NR > 1 && NR < 5 {print $4}' <<<"$out" | xargs)" = '8 64 4096' ]
 listed=$("$perf" --list) || wrong '--list failed'
 checks=$((checks + 1))
 [ "$(awk '{print $1}' <<<"$listed" | sort)" = "$("$perf" --help | awk '/^Tests:/ {on = 1; next} !/^  / {on = 0} on && $1 != "all" {print $1}' |
@@ -216,8 +195,7 @@ says '^test +op +scope +bytes '
 checks=$((checks + 1))
 [ "$(grep -v '^#' <<<"$out" | awk '{print match($0, /scope|thread/)}' | sort -u | wc -l)" = 1 ] ||
   wrong 'scope does not stand in one column'
-checks=$((checks + 1))
-[ "$(grep -v '^#' <<<"$out" | wc -L)" -le 80 ] || wrong "the table is wider than 80 characters: $out"
+holds "the table is wider than 80 characters: $out" [ "$(grep -v '^#' <<<"$out" | wc -L)" -le 80 ]
 passes "$perf" put_lat -e 8 -n 2 -w 0
 says '^test +scope +bytes +median_us +p99_us +GB_per_s +route +emulated$'
 if command -v python3 >/dev/null; then
@@ -247,15 +225,13 @@ passes env PATH="$work/bin:$PATH" "$perf" put_lat get_lat --sizes 512,4k,1M -n 5
 out=$(cat "$work/script")
 says "^set xtics \\('512' 512, '4K' 4096, '1M' 1048576\\)\$"
 says "title 'put_lat thread, median'.* title 'put_lat thread, p99'.* title 'get_lat thread, p99'"
-checks=$((checks + 1))
-[ "$(grep -c '^e$' <<<"$out")" = 4 ] || wrong 'not two curves for each test'
+holds 'not two curves for each test' [ "$(grep -c '^e$' <<<"$out")" = 4 ]
 # The ninth series has the first one's colour, and points of its own; a barrier lies over the sizes of the others.
 passes env PATH="$work/bin:$PATH" "$perf" barrier put_lat get_lat -s all --sizes 512,4k -n 3 --plot "$work/many.png"
 out=$(cat "$work/script")
 says "linecolor 1 linewidth 2 pointtype 7 title 'barrier thread, median'"
 says "linecolor 1 linewidth 2 pointtype 5 title 'get_lat block, median'.* pointtype 4 dashtype 2 title 'get_lat block, p99'"
-checks=$((checks + 1))
-[ "$(awk '/^[0-9]/ {print $1} /^e$/ {exit}' <<<"$out" | xargs)" = '512 4096' ] || wrong 'a barrier is drawn at a size'
+holds 'a barrier is drawn at a size' [ "$(awk '/^[0-9]/ {print $1} /^e$/ {exit}' <<<"$out" | xargs)" = '512 4096' ]
 passes env PATH="$work/bin:$PATH" "$perf" put_bw --sizes 4k -n 5 --plot "$work/rates.png"
 out=$(cat "$work/script")
 says "title 'put_bw block'\$"
@@ -264,8 +240,7 @@ awk '/^set xrange/ {split(substr($3, 2), x, ":")} /^set yrange/ {split(substr($3
   END {exit !(x[1] + 0 < 4096 && 4096 < x[2] + 0 && y[1] + 0 < point && point < y[2] + 0)}' <<<"$out" || wrong 'the one point is on no axis'
 if command -v gnuplot >/dev/null; then
   passes "$perf" put_lat get_lat -e 1k -n 5 --plot "$work/it's \"one\".png"
-  checks=$((checks + 1))
-  [ "$(head -c 4 "$work/it's \"one\".png" | tail -c 3)" = PNG ] || wrong '--plot drew no PNG'
+  holds '--plot drew no PNG' [ "$(head -c 4 "$work/it's \"one\".png" | tail -c 3)" = PNG ]
 else
   echo 'no gnuplot: --plot is not tried'
 fi

@@ -9,17 +9,9 @@ if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 unset "${!XIO_@}" 2>/dev/null
 export XIO_TIMEOUT_MS=60000
 
-# ends STATUS SENTENCE COMMAND...
-ends() {
-  returns "$1" "${@:3}"
-  says "$2"
-}
 refuses() {
-  local sentence=$1
-  shift
-  ends 2 "$sentence" "$perf" "$@"
-  checks=$((checks + 1))
-  [ "$(wc -l <<<"$out")" = 1 ] || wrong "more than one line: $*"
+  replies 2 "$1" "$perf" "${@:2}"
+  holds "more than one line: ${*:2}" [ "$(wc -l <<<"$out")" = 1 ]
 }
 
 # --- Words ---
@@ -104,23 +96,22 @@ refuses 'is a drive, and nvme_write would write over what is on it; say --i-know
 refuses 'put_pingpong takes two PEs and there is one; start it with mpirun -np 2 or xiorun -n 2' put_pingpong
 refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$work/drive" -b 4k -e 4k -t 64
 refuses '100 is no multiple of the 512 bytes of a block' nvme_read -b 100 -e 100
-checks=$((checks + 1))
-[ "$sum" = "$(sha256sum <"$work/drive")" ] || wrong 'the drive was touched'
-ends 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$start" -n 4 "$perf" p_pingpong
+holds 'the drive was touched' [ "$sum" = "$(sha256sum <"$work/drive")" ]
+replies 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$start" -n 4 "$perf" p_pingpong
 # -o of NVSHMEM's command lines is taken, and said to be nothing.
-ends 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
+replies 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
 
 # --- Failures are reported, with the engine's own words ---
-ends 1 'cannot open .*none' "$perf" nvme_read --storage "file:$work/none"
+replies 1 'cannot open .*none' "$perf" nvme_read --storage "file:$work/none"
 if [ "$gpu" = host ]; then
-  ends 1 'put_lat of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' \
+  replies 1 'put_lat of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' \
     env XIO_MODEL_FAULTS=error@3=remote_access "$start" -n 2 "$perf" put_lat --route rdma -e 8
   # Ten million turns behind the first failure would take more than a second of the processor.
   for test in g_lat 'atomic_lat -a fetch' 'atomic_lat -a fetch_add' 'atomic_lat -a compare_swap' 'atomic_lat -a add'; do
     read -ra words <<<"$test"
     for warm_up in 20 10000000; do
       TIMEFORMAT='%U %S'
-      { time ends 1 "${words[0]} of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue .*: op 3 failed: remote access error" \
+      { time replies 1 "${words[0]} of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue .*: op 3 failed: remote access error" \
         env XIO_MODEL_FAULTS=error@3=remote_access "$perf" "${words[@]}" --route rdma -w $warm_up; } 2>"$work/$warm_up"
     done
     checks=$((checks + 1))
@@ -128,15 +119,15 @@ if [ "$gpu" = host ]; then
       wrong "$test went on after an op that failed: $(paste -d, "$work/20" "$work/10000000") s of user and system"
   done
   # A time that is over gives way to what the queue says in the end of why nothing came.
-  ends 1 'signal_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
+  replies 1 'signal_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=3000 \
     XIO_MODEL_FAULTS=error@3=remote_access "$start" -n 2 "$perf" signal_pingpong --route rdma -n 20
   # The first failure is reported, and not the timeout that follows; and no further op is tried.
   for lost in 3 3/queue0,nvme_lose@4; do
-    ends 1 'nvme_read of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
+    replies 1 'nvme_read of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
       env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@2=unrecovered_read,nvme_lose@$lost "$perf" nvme_read -w 1 \
       -n 20 -b 4k -e 4k -c 1 -t 2
   done
-  ends 1 'nvme_write of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
+  replies 1 'nvme_write of 4096 bytes: an op returned XIO_ERR_STORAGE: nvme queue' \
     env XIO_TIMEOUT_MS=2000 XIO_MODEL_FAULTS=nvme_error@1=write_fault,nvme_lose@2 "$perf" nvme_write -w 1 -n 20 -b 4k \
     -e 4k -c 1 -t 1
 fi
@@ -145,7 +136,7 @@ fi
 if [ "$gpu" = host ]; then
   for pe in 0 1; do
     for scope in thread wave block; do
-      ends 1 'put_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=0 \
+      replies 1 'put_pingpong of 8 bytes: an op returned XIO_ERR_TRANSPORT: rdma queue' env XIO_TIMEOUT_MS=0 \
         XIO_RDMA_QUEUES=2 XIO_MODEL_FAULTS=error@0=remote_access/pe$pe "$builddir/xiorun" --grace 0.1 -n 2 "$perf" \
         put_pingpong -s $scope --route rdma -e 8 -n 20
     done
@@ -167,6 +158,6 @@ ends 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$
 checks=$((checks + 1))
 [ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
 # shellcheck disable=SC2016  # for the inner shell
-ends 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
+replies 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
 
 finish

@@ -24,20 +24,14 @@ print(eval(sys.argv[2]))' "$1" "$2" 2>&1
 clean() { is "left behind after $1" "$(ls -A tmp; pgrep -f "$work" 2>/dev/null)" ''; }
 
 # --- The command line ---
-returns 2 "$verify" --only ordres
-says "no stage 'ordres'; did you mean|no stage 'ordres'"
-returns 2 "$verify" --only orders --skip drive
-says '--only and --skip do not go together'
-returns 2 "$verify" --import x --quick
-says '--import reads a report'
-returns 2 "$verify" --drive /dev/nvme0
-says 'no drive by vfio'
-returns 2 "$verify" --pe orders
-says 'starts itself'
+replies 2 "no stage 'ordres'; did you mean|no stage 'ordres'" "$verify" --only ordres
+replies 2 '--only and --skip do not go together' "$verify" --only orders --skip drive
+replies 2 '--import reads a report' "$verify" --import x --quick
+replies 2 'no drive by vfio' "$verify" --drive /dev/nvme0
+replies 2 'starts itself' "$verify" --pe orders
 returns 2 "$verify" --limit 5000
 returns 2 "$verify" extra
-returns 0 "$verify" --list
-says '^orders +.* 180 s'
+replies 0 '^orders +.* 180 s' "$verify" --list
 is 'all deadlines together' "$(($(awk '{print $(NF - 1)}' <<<"$out" | paste -sd+) <= 1200))" 1
 
 # --- Lanes that a compiler lost, by the text and by what is assembled of it ---
@@ -56,8 +50,7 @@ if [ -e lanes.o ] && { [ -e $rocm ] || compgen -c llvm-objdump >/dev/null; }; th
   is 'lost lanes in a program' "$(lost_functions | uniq)" "$are_lost"
   says ' 224 instructions; .* 28 places, .* 12$'
   if [ ! -e $rocm ]; then
-    returns 2 env PATH=/nowhere "$verify" --code-object lanes.o
-    says 'no llvm-objdump'
+    replies 2 'no llvm-objdump' env PATH=/nowhere "$verify" --code-object lanes.o
   fi
 fi
 printf '\177ELF .amdgcn_target' >named
@@ -65,24 +58,17 @@ echo text >plain
 for bad in . nowhere /dev/null named plain; do returns 2 "$verify" --code-object "$bad"; done
 says 'has no machine code for AMD GPUs'
 echo CCOB >compressed
-returns 2 "$verify" --code-object compressed
-says 'no-offload-compress'
-returns 2 "$verify" --code-object x --quick
-says '--code-object reads a file'
+replies 2 'no-offload-compress' "$verify" --code-object compressed
+replies 2 '--code-object reads a file' "$verify" --code-object x --quick
 rm -f lanes.o program compressed named plain
 
 # --- Where nothing can be written ---
 touch file there.json other.txt
-returns 2 "$verify" --out nowhere/r.json
-says 'nowhere/r.json cannot be written: No such file'
-returns 2 "$verify" --out file/r.json
-says 'Not a directory'
-returns 2 "$verify" --out there.json
-says 'is there already'
-returns 2 "$verify" --out other.json
-says 'other.txt is there already'
-returns 2 env TMPDIR=/nowhere "$verify" --out r.json
-says 'TMPDIR'
+replies 2 'nowhere/r.json cannot be written: No such file' "$verify" --out nowhere/r.json
+replies 2 'Not a directory' "$verify" --out file/r.json
+replies 2 'is there already' "$verify" --out there.json
+replies 2 'other.txt is there already' "$verify" --out other.json
+replies 2 'TMPDIR' env TMPDIR=/nowhere "$verify" --out r.json
 is 'nothing was written' "$(ls)" $'file\nother.txt\nthere.json\ntmp'
 
 # --- No GPU: a machine whose runtime has none, by an xio-info that says so ---
@@ -103,20 +89,18 @@ if command -v python3 >/dev/null; then
   is 'verdict without a GPU' "$(of none.json 'r["verdict"]')" incomplete
 fi
 clean 'a run without a GPU'
-returns 2 bin/xio-verify --import none.json
-says 'no stage with kernels ran'
+replies 2 'no stage with kernels ran' bin/xio-verify --import none.json
 
 if ! has XIO_ENABLE_MODEL; then
   echo "$checks checks, $failures failures; engines are tried on software devices, which this build has not"
-  [ $failures = 0 ]
+  [ "$failures" = 0 ]
   exit
 fi
 if ! command -v python3 >/dev/null; then skip 'no python3 to look into reports'; fi
 if [ "$gpu" != host ] && [ "$(gpus)" = 0 ]; then
-  returns 1 "$verify" --quick --out here.json
-  says 'no GPU can be used'
+  replies 1 'no GPU can be used' "$verify" --quick --out here.json
   echo "$checks checks, $failures failures; no GPU here for the rest"
-  [ $failures = 0 ]
+  [ "$failures" = 0 ]
   exit
 fi
 
@@ -167,11 +151,9 @@ says '^\| .* \| cost-direct: .*put..lat thread 8 B [0-9.]+ us'
 mkfifo fifo
 for bad in fifo . nowhere.json whole.txt /dev/zero; do returns 2 "$verify" --import "$bad"; done
 head -c 1000 whole.json >half.json
-returns 2 "$verify" --import half.json
-says 'no JSON'
+replies 2 'no JSON' "$verify" --import half.json
 sed 's/"passed"/"splendid"/' whole.json >word.json
-returns 2 "$verify" --import word.json
-says 'a word that xio-verify does not write'
+replies 2 'a word that xio-verify does not write' "$verify" --import word.json
 
 # --- Stages that hang, crash and lie: by a launcher that does ---
 printf '#!/bin/sh\necho begun >&2\nsleep 1000 & sleep 1000\n' >hangs
@@ -187,10 +169,8 @@ chmod +x tells
 returns 1 env XIO_TCP_RANK=1 XIO_TCP_SIZE=2 XIO_TCP_ROOT=192.0.2.1:1 XIO_TCP_PORTS=20000-20100 \
   "$verify" --quick --only direct --launcher ./tells --out tells.json
 says 'direct: failed: exit status 9: XIO_TCP_PORTS=20000-20100$'
-returns 1 "$verify" --quick --only direct --launcher ./crashes --out crashes.json
-says 'direct: crashed: ended by signal 11'
-returns 1 "$verify" --quick --only direct --launcher ./lies --out lies.json
-says 'direct: failed: it ended without a result'
+replies 1 'direct: crashed: ended by signal 11' "$verify" --quick --only direct --launcher ./crashes --out crashes.json
+replies 1 'direct: failed: it ended without a result' "$verify" --quick --only direct --launcher ./lies --out lies.json
 returns 1 "$verify" --quick --only direct --launcher ./nowhere --out nowhere.json
 says 'direct: failed: its program could not be started: No such file'
 # Engines that fail say why.

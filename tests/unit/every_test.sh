@@ -7,12 +7,11 @@ set -euo pipefail
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 : "${builddir:?}"
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES TESTS
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+make_work
 # shellcheck disable=SC2016  # for make
 listed=" $(printf 'include Makefile\nlisted:\n\t@echo $(unit_tests) $(model_tests)\n' |
   make -s --no-print-directory -C "$builddir" -f - listed) "
-failures=0 files=0
+files=0
 for program in tests/unit/unit tests/model/model; do
   if [ ! -x "$builddir/$program" ]; then continue; fi
   "$builddir/$program" --gtest_list_tests --gtest_output="json:$work/tests.json" >/dev/null
@@ -21,8 +20,7 @@ for program in tests/unit/unit tests/model/model; do
     case $listed in
       *" $file "*) ;;
       *)
-        echo "FAIL $program has tests of $file, which make check does not start"
-        failures=$((failures + 1))
+        fail "$program has tests of $file, which make check does not start"
         ;;
     esac
   done < <(sed 's,\\/,/,g' "$work/tests.json" | sed -n 's,^ *"file": ".*\(tests/[^"]*\)".*,\1,p' | sort -u)

@@ -5,13 +5,11 @@
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${builddir:?}" "${gpu:?}"
 gpu=cuda
-failures=0
 expect() {
   local found
   found=$(CUDA_VISIBLE_DEVICES=$2 gpus)
   if [ "$found" != "$1" ]; then
-    echo "FAIL CUDA_VISIBLE_DEVICES='$2' makes $found GPUs, expected $1"
-    failures=$((failures + 1))
+    fail "CUDA_VISIBLE_DEVICES='$2' makes $found GPUs, expected $1"
   fi
 }
 expect 0 ''
@@ -22,6 +20,6 @@ expect 1 GPU-8932f937-d72c-4106-c12f-20bd9faed9f6
 expect 0 -1
 expect 0 -1,0
 expect 1 1,-1,0
-if CUDA_VISIBLE_DEVICES=0 crowded 1; then echo 'FAIL one PE on one GPU is crowded' && failures=1; fi
-if ! CUDA_VISIBLE_DEVICES=0 crowded 2; then echo 'FAIL two PEs on one GPU are not crowded' && failures=1; fi
-[ $failures = 0 ]
+if CUDA_VISIBLE_DEVICES=0 crowded 1; then fail 'one PE on one GPU is crowded'; fi
+if ! CUDA_VISIBLE_DEVICES=0 crowded 2; then fail 'two PEs on one GPU are not crowded'; fi
+finish gpu_count

@@ -176,9 +176,7 @@ TEST(iommufd_way, reads_as_many_addresses_as_there_are) {
   };
   const auto r = t.ranges(k_place);
   ASSERT_EQ(r.size(), there - 1);
-  EXPECT_EQ(r[0].first, 0u);
-  EXPECT_EQ(r.back().first, 49 * 0x10000u);
-  EXPECT_EQ(r.back().last, 49 * 0x10000u + 0xfff);
+  EXPECT_PAIRS((r[0].first, 0u), (r.back().first, 49 * 0x10000u), (r.back().last, 49 * 0x10000u + 0xfff));
 }
 
 TEST(iommufd_way, does_not_believe_every_reply) {
@@ -217,21 +215,16 @@ TEST(iommufd_way, does_not_believe_every_reply) {
 
 // Numbers and layouts, where the machine's own headers have them.
 TEST(iommufd_way, has_the_kernels_numbers) {
-  EXPECT_EQ(iommufd::k_ioas_alloc, ioas_alloc);
-  EXPECT_EQ(iommufd::k_ioas_iova_ranges, ioas_iova_ranges);
-  EXPECT_EQ(iommufd::k_ioas_map, ioas_map);
-  EXPECT_EQ(iommufd::k_ioas_unmap, ioas_unmap);
-  EXPECT_EQ(iommufd::k_device_bind, device_bind_iommufd);
-  EXPECT_EQ(iommufd::k_device_attach, device_attach_pt);
+  EXPECT_PAIRS((iommufd::k_ioas_alloc, ioas_alloc), (iommufd::k_ioas_iova_ranges, ioas_iova_ranges),
+               (iommufd::k_ioas_map, ioas_map), (iommufd::k_ioas_unmap, ioas_unmap),
+               (iommufd::k_device_bind, device_bind_iommufd), (iommufd::k_device_attach, device_attach_pt));
 #ifdef IOMMU_IOAS_MAP
-  EXPECT_EQ(iommufd::k_ioas_alloc, IOMMU_IOAS_ALLOC);
-  EXPECT_EQ(iommufd::k_ioas_iova_ranges, IOMMU_IOAS_IOVA_RANGES);
-  EXPECT_EQ(iommufd::k_ioas_map, IOMMU_IOAS_MAP);
-  EXPECT_EQ(iommufd::k_ioas_unmap, IOMMU_IOAS_UNMAP);
-  EXPECT_EQ(sizeof(iommufd::ioas_alloc), sizeof(iommu_ioas_alloc));
-  EXPECT_EQ(sizeof(iommufd::ioas_iova_ranges), sizeof(iommu_ioas_iova_ranges));
-  EXPECT_EQ(sizeof(iommufd::ioas_map), sizeof(iommu_ioas_map));
-  EXPECT_EQ(sizeof(iommufd::ioas_unmap), sizeof(iommu_ioas_unmap));
+  EXPECT_PAIRS((iommufd::k_ioas_alloc, IOMMU_IOAS_ALLOC), (iommufd::k_ioas_iova_ranges, IOMMU_IOAS_IOVA_RANGES),
+               (iommufd::k_ioas_map, IOMMU_IOAS_MAP), (iommufd::k_ioas_unmap, IOMMU_IOAS_UNMAP),
+               (sizeof(iommufd::ioas_alloc), sizeof(iommu_ioas_alloc)),
+               (sizeof(iommufd::ioas_iova_ranges), sizeof(iommu_ioas_iova_ranges)),
+               (sizeof(iommufd::ioas_map), sizeof(iommu_ioas_map)),
+               (sizeof(iommufd::ioas_unmap), sizeof(iommu_ioas_unmap)));
 #endif
 #if defined IOMMU_IOAS_MAP && defined VFIO_DEVICE_BIND_IOMMUFD
   EXPECT_EQ(iommufd::k_device_bind, VFIO_DEVICE_BIND_IOMMUFD);

@@ -32,9 +32,7 @@ struct drive_plan {
     if (!ends) fail(XIO_ERR_TIMEOUT, "has not completed a command within 10 ms");
     const auto what = static_cast<w::opcode>(w::opcode_of(command));
     seen.push_back(what);
-    EXPECT_EQ(w::nsid_of(command), 3u);
-    EXPECT_EQ(w::slba_of(command), 0u);
-    EXPECT_EQ(w::blocks_of(command), 1u);
+    EXPECT_PAIRS((w::nsid_of(command), 3u), (w::slba_of(command), 0u), (w::blocks_of(command), 1u));
     if (status != w::k_ok) return status;
     if (writers > 0 && --writers >= 0) ++block[0];
     const bool known = w::prp1_of(command) == k_known;

@@ -209,10 +209,7 @@ TEST(iova, is_read_from_the_kernels_reply) {
   i.put(144 + sizeof(vfio_iommu_type1_info_cap_iova_range), vfio_iova_range{0xfef00000, 0xffffffffff});
   const auto r = read_iova_ranges(i.bytes);
   ASSERT_EQ(r.size(), 2u);
-  EXPECT_EQ(r[0].first, 0u);
-  EXPECT_EQ(r[0].last, 0xfedfffffu);
-  EXPECT_EQ(r[1].first, 0xfef00000u);
-  EXPECT_EQ(r[1].last, 0xffffffffffu);
+  EXPECT_PAIRS((r[0].first, 0u), (r[0].last, 0xfedfffffu), (r[1].first, 0xfef00000u), (r[1].last, 0xffffffffffu));
 }
 
 TEST(iova, has_a_default_where_the_reply_says_nothing) {

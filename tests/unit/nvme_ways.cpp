@@ -101,10 +101,8 @@ struct way : testing::Test {
 };
 
 TEST_F(way, auto_is_iommufd_where_it_is_whole) {
-  EXPECT_EQ(options::defaults().vfio_iommu, option::vfio_iommu::automatic);
-  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
-  EXPECT_EQ(choose("auto").why, "");
-  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
+  EXPECT_PAIRS((options::defaults().vfio_iommu, option::vfio_iommu::automatic), (choose("auto").way, vfio_way::iommufd),
+               (choose("auto").why, ""), (choose("auto", "").way, vfio_way::type1));
   EXPECT_TRUE(has(choose("auto", "").why, "no file in /dev/vfio/devices"));
   remove(k_iommu);
   EXPECT_EQ(choose("auto").way, vfio_way::type1);

@@ -113,10 +113,8 @@ TEST(nvme_wire, sgl_descriptors) {
   const n::sgl_descriptor d = n::make_sgl(n::sgl::last_segment, 0x1122334455667788, 0x12345670);
   const std::vector<unsigned> want = {0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
                                       0x70, 0x56, 0x34, 0x12, 0,    0,    0,    0x30};
-  EXPECT_EQ(bytes_of(&d, 16), want);
-  EXPECT_EQ(n::make_sgl(n::sgl::segment, 0, 0).dw[3], 0x20000000u);
-  EXPECT_EQ(n::sgl_type({{0, 0, 0, 0x3a000000}}), 3u);
-  EXPECT_EQ(n::sgl_subtype({{0, 0, 0, 0x3a000000}}), 10u);
+  EXPECT_PAIRS((bytes_of(&d, 16), want), (n::make_sgl(n::sgl::segment, 0, 0).dw[3], 0x20000000u),
+               (n::sgl_type({{0, 0, 0, 0x3a000000}}), 3u), (n::sgl_subtype({{0, 0, 0, 0x3a000000}}), 10u));
   const n::sqe e = n::with_sgl(n::make_io(n::opcode::compare, 5, 1, 0, 0, 0, 1), d);
   EXPECT_PAIRS((e.dw[0], 0x00054005u), (bytes_of(&e.dw[6], 16), want),
                (n::sgl_address(n::sgl_of(e)), 0x1122334455667788u), (n::sgl_bytes(n::sgl_of(e)), 0x12345670u));

@@ -62,11 +62,9 @@ TEST(option_words, each_means_its_enumerator) {
   EXPECT_PAIRS((route("auto"), XIO_ROUTE_AUTO), (route("direct"), XIO_ROUTE_DIRECT), (route("rdma"), XIO_ROUTE_RDMA),
                (route("sdma"), XIO_ROUTE_SDMA));
   const auto executor = [](const char* word) { return with("XIO_NIC_EXECUTOR", word).nic_executor; };
-  EXPECT_EQ(executor("auto"), option::nic_executor::automatic);
-  EXPECT_EQ(executor("shm"), option::nic_executor::shm);
-  EXPECT_EQ(executor("tcp"), option::nic_executor::tcp);
-  EXPECT_EQ(executor("verbs"), option::nic_executor::verbs);
-  EXPECT_EQ(executor("libfabric"), option::nic_executor::libfabric);
+  EXPECT_PAIRS((executor("auto"), option::nic_executor::automatic), (executor("shm"), option::nic_executor::shm),
+               (executor("tcp"), option::nic_executor::tcp), (executor("verbs"), option::nic_executor::verbs),
+               (executor("libfabric"), option::nic_executor::libfabric));
   EXPECT_EQ(with("XIO_BACKEND", "auto").backend, option::backend::automatic);
   EXPECT_EQ(with("XIO_BACKEND", "hw").backend, option::backend::hw);
   EXPECT_EQ(with("XIO_BACKEND", "model").backend, option::backend::model);

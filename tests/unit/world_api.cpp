@@ -260,9 +260,7 @@ TEST(api_world, init_says_what_is_wrong_with_its_attributes) {
 TEST(api_world, knows_its_version) {
   int major = -1, minor = -1, patch = -1;
   xio_version(&major, &minor, &patch);
-  EXPECT_EQ(major, XIO_VERSION_MAJOR);
-  EXPECT_EQ(minor, XIO_VERSION_MINOR);
-  EXPECT_EQ(patch, XIO_VERSION_PATCH);
+  EXPECT_PAIRS((major, XIO_VERSION_MAJOR), (minor, XIO_VERSION_MINOR), (patch, XIO_VERSION_PATCH));
   xio_version(nullptr, nullptr, nullptr);
 }
 
@@ -328,9 +326,7 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   // A caller that knows less than this library: what follows is not written.
   stats = {offsetof(xio_engine_stats_t, bytes), 1, 2, 3};
   EXPECT_EQ(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_OK);
-  EXPECT_EQ(stats.doorbells, 0u);
-  EXPECT_EQ(stats.bytes, 3u);
-  EXPECT_EQ(stats.size, offsetof(xio_engine_stats_t, bytes));
+  EXPECT_PAIRS((stats.doorbells, 0u), (stats.bytes, 3u), (stats.size, offsetof(xio_engine_stats_t, bytes)));
   stats.size = sizeof stats.size;
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_CONFIG, "set it to sizeof(xio_engine_stats_t)");
   xio_mem_cache_stats_t cache{};

@@ -32,9 +32,7 @@ TEST(attributes, of_an_older_caller_end_early) {
   attr.bulk_bytes = 99;
   attr.size = offsetof(xio_ctx_attr_t, bulk_bytes);  // that caller had no bulk_bytes
   const auto c = xio::choose_ctx(&attr, options::defaults());
-  EXPECT_EQ(c.route, XIO_ROUTE_RDMA);
-  EXPECT_EQ(c.pool, 7u);
-  EXPECT_EQ(c.bulk_bytes, 0u);
+  EXPECT_PAIRS((c.route, XIO_ROUTE_RDMA), (c.pool, 7u), (c.bulk_bytes, 0u));
 }
 
 TEST(attributes, of_a_newer_caller_are_taken_if_it_asks_for_nothing_new) {
@@ -65,16 +63,10 @@ TEST(attributes, override_the_environment) {
   o.ctx_pool = 5;
   o.sdma_threshold = 4096;
   const auto plain = xio::choose_ctx(nullptr, o);
-  EXPECT_EQ(plain.route, XIO_ROUTE_SDMA);
-  EXPECT_EQ(plain.depth, 64u);
-  EXPECT_EQ(plain.pool, 5u);
-  EXPECT_EQ(plain.bulk_bytes, 4096u);
+  EXPECT_PAIRS((plain.route, XIO_ROUTE_SDMA), (plain.depth, 64u), (plain.pool, 5u), (plain.bulk_bytes, 4096u));
   const xio_ctx_attr_t attr{sizeof attr, XIO_ROUTE_DIRECT, 16, 2, 0, 123};
   const auto asked = xio::choose_ctx(&attr, o);
-  EXPECT_EQ(asked.route, XIO_ROUTE_DIRECT);
-  EXPECT_EQ(asked.depth, 16u);
-  EXPECT_EQ(asked.pool, 2u);
-  EXPECT_EQ(asked.bulk_bytes, 123u);
+  EXPECT_PAIRS((asked.route, XIO_ROUTE_DIRECT), (asked.depth, 16u), (asked.pool, 2u), (asked.bulk_bytes, 123u));
 }
 
 TEST(attributes, of_a_ctx_are_checked) {
@@ -124,9 +116,7 @@ TEST(attributes, of_init_are_checked) {
   attr.timeout_ms = UINT32_MAX;
   attr.bootstrap = "local";
   const auto o = xio::init_options(&attr);
-  EXPECT_EQ(o.heap_size, 3u << 20);
-  EXPECT_EQ(o.timeout_ms, 0u);
-  EXPECT_EQ(o.bootstrap, xio::option::bootstrap::local);
+  EXPECT_PAIRS((o.heap_size, 3u << 20), (o.timeout_ms, 0u), (o.bootstrap, xio::option::bootstrap::local));
   attr.tcp_size = 4;
   attr.tcp_rank = 4;
   EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
@@ -263,9 +253,7 @@ xio::route_plan plan(xio_route_t wanted, std::vector<bool> mapped, std::uint64_t
 }
 
 void expect_way(const xio::way& w, route small, route bulk, route atomic) {
-  EXPECT_EQ(w.small, small);
-  EXPECT_EQ(w.bulk, bulk);
-  EXPECT_EQ(w.atomic, atomic);
+  EXPECT_PAIRS((w.small, small), (w.bulk, bulk), (w.atomic, atomic));
 }
 
 TEST(routes, auto_takes_what_reaches) {
@@ -338,10 +326,8 @@ TEST(placement, counts_pes_of_the_own_machine) {
   const std::vector<std::string> machines{"a", "b", "a", "b", "b"};
   for (const auto& kernels : {std::vector<std::string>{"", "", "", "", ""}, {"k1", "k2", "k1", "k2", "k2"}}) {
     const auto p = xio::topology::place(machines, kernels, 3);
-    EXPECT_EQ(p.local_rank, 1);
-    EXPECT_EQ(p.local_size, 3);
-    EXPECT_EQ(p.apart, 0);
-    EXPECT_EQ(p.together, std::vector<bool>({false, true, false, true, true}));
+    EXPECT_PAIRS((p.local_rank, 1), (p.local_size, 3), (p.apart, 0),
+                 (p.together, std::vector<bool>({false, true, false, true, true})));
   }
 }
 
@@ -349,10 +335,8 @@ TEST(placement, counts_pes_of_the_own_machine) {
 TEST(placement, counts_pes_of_other_containers_for_devices_only) {
   const std::vector<std::string> machines{"k1 pid1", "k2 pid9", "k1 pid2", "k1 pid3"}, kernels{"k1", "k2", "k1", "k1"};
   const auto p = xio::topology::place(machines, kernels, 3);
-  EXPECT_EQ(p.local_rank, 2);
-  EXPECT_EQ(p.local_size, 3);
-  EXPECT_EQ(p.apart, 2);
-  EXPECT_EQ(p.together, std::vector<bool>({false, false, false, true}));
+  EXPECT_PAIRS((p.local_rank, 2), (p.local_size, 3), (p.apart, 2),
+               (p.together, std::vector<bool>({false, false, false, true})));
 }
 
 // --- Registered memory -------------------------------------------------------------------------------

@@ -208,11 +208,8 @@ TEST(world, tells_kernels_who_is_there) {
     const auto offset = static_cast<unsigned char*>(block) - view->world->heap;
     for (int other = 0; other < 2; ++other) {
       const auto& p = view->peers[other];
-      EXPECT_EQ(p.direct + offset, w.heap().reach(block, other));
-      EXPECT_EQ(p.small, route::direct);
-      EXPECT_EQ(p.bulk, route::direct);
-      EXPECT_EQ(p.atomic, route::direct);
-      EXPECT_EQ(p.rdma, nullptr);
+      EXPECT_PAIRS((p.direct + offset, w.heap().reach(block, other)), (p.small, route::direct), (p.bulk, route::direct),
+                   (p.atomic, route::direct), (p.rdma, nullptr));
     }
     EXPECT_EQ(view->ring_count, 0u);
     EXPECT_EQ(view->pool_index, UINT32_MAX);
@@ -220,10 +217,8 @@ TEST(world, tells_kernels_who_is_there) {
     EXPECT_EQ(view->pool_used[0], 0u);
     EXPECT_EQ(view->pool_used[1], ~std::uint64_t{0} << 6);
     for (unsigned i = 0; i < 70; ++i) {
-      EXPECT_EQ(view->pool[i].pool_index, i);
-      EXPECT_EQ(view->pool[i].world, view->world);
-      EXPECT_EQ(view->pool[i].peers, view->peers);
-      EXPECT_EQ(view->pool[i].pool, nullptr);
+      EXPECT_PAIRS((view->pool[i].pool_index, i), (view->pool[i].world, view->world),
+                   (view->pool[i].peers, view->peers), (view->pool[i].pool, nullptr));
     }
     const auto& heap = view->world->regions[0];
     EXPECT_EQ(heap.base, reinterpret_cast<std::uint64_t>(view->world->heap));
@@ -368,11 +363,8 @@ TEST_P(world_rings, are_made_anew_in_the_same_place) {
       if (rdma) c->scratch_used[0] |= 0xff;
       EXPECT_NE(w.ctx_error(ctx).status, XIO_OK);
       w.contexts().recover(ctx);
-      EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-      EXPECT_EQ(c->rings, before.rings);
-      EXPECT_EQ(c->pool, before.pool);
-      EXPECT_EQ(c->error, 0u);
-      EXPECT_EQ(c->pool_used[0] & 3, 0u);
+      EXPECT_PAIRS((w.ctx_error(ctx).status, XIO_OK), (c->rings, before.rings), (c->pool, before.pool), (c->error, 0u),
+                   (c->pool_used[0] & 3, 0u));
       expect_rings(*c, 3, rdma, sdma, life);
       for (unsigned i = 0; i < c->ring_count; ++i) {
         EXPECT_EQ(c->rings[i].state->failed, 0u);

@@ -9,7 +9,6 @@ on_host_platform || skip 'the simulated device reaches host memory alone'
 has HAVE_MLX5DV || skip 'this build is without libmlx5'
 here=${0%/*}
 export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_ROUTE=rdma XIO_LOG_LEVEL=error XIO_TEST_UVERBS_FAULTS_AT=1
-failures=0
 
 # expect FAULTS TEXT: TEXT is an extended regular expression, found in the words of every PE, which come by a file for each:
 # on one terminal they may cut each other in two. A long sentence of another PE has lost its end.
@@ -23,9 +22,7 @@ expect() {
   if [ $status != 0 ] && [ $status != 124 ] && [ "$(grep -lE "xio_ctx_create.*$2" "$words"/* | wc -l)" = 2 ]; then
     echo "ok   $1"
   else
-    echo "FAIL $1: status $status, expected on every PE: $2"
-    sed 's/^/  /' "$words"/*
-    failures=$((failures + 1))
+    fail "$1: status $status, expected on every PE: $2" "$words"/*
   fi
   rm -rf "$words"
 }
@@ -56,26 +53,20 @@ mixed() {
     echo "ok   two kinds of NIC, family $1"
     return
   fi
-  echo "FAIL two kinds of NIC, family $1: expected on every PE: $2"
-  printf '%s\n' "$out" | sed 's/^/  /'
-  failures=$((failures + 1))
+  fail "two kinds of NIC, family $1: expected on every PE: $2" <(cat <<<"$out")
 }
 mixed mlx5 'xio_ctx_create.*XIO_NIC_FAMILY=mlx5 on PE 0 asks for queues .* PE 1 has none: RDMA device bnxt_re0 has queues of bnxt; set '
 mixed auto 'kernels reach devices through the proxy: .*PE 0 has queues of mlx5 and PE 1 of bnxt, .*; choose NICs of one vendor with XIO_HCA_LIST'
 
 # A device whose clock has another format is taken.
 if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1); then
-  echo 'FAIL real_time_clock'
-  printf '%s\n' "$out" | tail -n 20
-  failures=$((failures + 1))
+  fail 'real_time_clock' <(tail -n 20 <<<"$out")
 fi
 # The administrator reads how kernels will post, and why not.
 posts() {
   if "$here/run" "$builddir/xio-info" 2>&1 | grep -q "kernels_post *$1"; then return; fi
-  echo "FAIL xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: kernels_post $1"
-  failures=$((failures + 1))
+  fail "xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: kernels_post $1"
 }
 posts 'yes (it takes firmware commands'
 XIO_TEST_UVERBS_FAULTS=no_devx posts 'no (it takes no firmware commands from users (DEVX): .*grant CAP_NET_RAW'
-echo "$failures failed"
-exit $((failures != 0))
+finish bad_input

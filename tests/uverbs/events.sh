@@ -9,7 +9,6 @@ on_host_platform || skip 'the simulated device reaches host memory alone'
 has HAVE_MLX5DV || skip 'this build is without libmlx5'
 here=${0%/*}
 export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_ROUTE=rdma XIO_LOG_LEVEL=info
-failures=0
 
 # strike HOW (TIMES TEXT)...: the program ends well, and each text is in the log of both PEs so many times.
 strike() {
@@ -27,13 +26,10 @@ strike() {
   if [ $status = 0 ]; then
     echo "ok   $how"
   else
-    echo "FAIL $how: status $status"
-    printf '%s\n' "$out" | sed 's/^/  /'
-    failures=$((failures + 1))
+    fail "$how: status $status" <(cat <<<"$out")
   fi
 }
 strike link 2 'mlx5_0 port 1: the link is down; .*xio_ctx_recover' 2 'mlx5_0 port 1: the link is up'
 # Both PEs have opened their devices twice.
 strike fatal 2 'mlx5_0: the device has failed and does nothing any more' 4 'rdma: mlx5 on mlx5_0'
-echo "$failures failed"
-exit $((failures != 0))
+finish events

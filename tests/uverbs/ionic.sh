@@ -34,7 +34,6 @@ echo 0x020000 >"$function/class"
 posts 'kernels_post *no (Linux .* has made no RDMA device of it: load ionic_rdma (Linux 6.18 or newer)'
 out=$(XIO_TEST_UVERBS_ABI=4 env -u XIO_NIC_FAMILY -u XIO_BACKEND "${0%/*}/run" "$builddir/xio-info" 2>&1)
 if ! grep -q "kernels_post *no (RDMA device ionic_0: its driver has version 4 of its interface" <<<"$out"; then
-  echo 'FAIL xio-info does not say that the driver has another interface'
-  failures=$((failures + 1))
+  fail 'xio-info does not say that the driver has another interface'
 fi
 end

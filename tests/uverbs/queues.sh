@@ -33,9 +33,7 @@ expect() {
   if [ $status != 0 ] && [ $status != 124 ] && [ "$(grep -lE "xio_ctx_create.*$2" "$words"/* | wc -l)" = 2 ]; then
     echo "ok   $1"
   else
-    echo "FAIL $1: status $status, expected on every PE: $2"
-    sed 's/^/  /' "$words"/*
-    failures=$((failures + 1))
+    fail "$1: status $status, expected on every PE: $2" "$words"/*
   fi
   rm -rf "$words"
 }
@@ -43,6 +41,5 @@ expect() {
 # posts TEXT: the administrator reads in xio-info how kernels will post, and why not.
 posts() {
   if env -u XIO_NIC_FAMILY -u XIO_BACKEND "$builddir/xio-info" 2>&1 | grep -q "$1"; then return; fi
-  echo "FAIL xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: $1"
-  failures=$((failures + 1))
+  fail "xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: $1"
 }

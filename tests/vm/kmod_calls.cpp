@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include <map>
-#include <set>
 
 #include "kmod_rig.hpp"
 

@@ -3,7 +3,6 @@
 // round.
 #include <csetjmp>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>

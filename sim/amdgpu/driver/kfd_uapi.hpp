@@ -222,9 +222,6 @@ struct ipc_import_args {
 };
 static_assert(sizeof(ipc_import_args) == 48);
 
-struct svm_attribute {
-  u32 type, value;
-};
 struct svm_args {  // the attributes follow
   u64 start, bytes;
   u32 op, attributes;

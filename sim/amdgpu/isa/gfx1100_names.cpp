@@ -2,7 +2,8 @@
 // RDNA3 ISA, chapter 16 "Instructions", against MI200 ISA, chapter 12; LLVM's AMDGPUAsmGFX11 has the same list.
 #include "amdgpu/isa/gfx1100_names.hpp"
 
-#include <unordered_map>
+#include <algorithm>
+#include <iterator>
 
 namespace amdgpu {
 namespace {
@@ -11,141 +12,81 @@ struct pair {
   std::string_view gfx1100, table;
 };
 
-constexpr pair whole[] = {
-    {"s_and_not1_b32", "s_andn2_b32"},
-    {"s_and_not1_b64", "s_andn2_b64"},
-    {"s_or_not1_b32", "s_orn2_b32"},
-    {"s_or_not1_b64", "s_orn2_b64"},
-    {"s_and_not1_saveexec_b32", "s_andn2_saveexec_b32"},
-    {"s_and_not1_saveexec_b64", "s_andn2_saveexec_b64"},
-    {"s_or_not1_saveexec_b32", "s_orn2_saveexec_b32"},
-    {"s_or_not1_saveexec_b64", "s_orn2_saveexec_b64"},
-    {"s_and_not0_saveexec_b32", "s_andn1_saveexec_b32"},
-    {"s_and_not0_saveexec_b64", "s_andn1_saveexec_b64"},
-    {"s_or_not0_saveexec_b32", "s_orn1_saveexec_b32"},
-    {"s_or_not0_saveexec_b64", "s_orn1_saveexec_b64"},
-    {"s_and_not1_wrexec_b32", "s_andn2_wrexec_b32"},
-    {"s_and_not1_wrexec_b64", "s_andn2_wrexec_b64"},
-    {"s_and_not0_wrexec_b32", "s_andn1_wrexec_b32"},
-    {"s_and_not0_wrexec_b64", "s_andn1_wrexec_b64"},
-    {"s_ctz_i32_b32", "s_ff1_i32_b32"},
-    {"s_ctz_i32_b64", "s_ff1_i32_b64"},
-    {"s_clz_i32_u32", "s_flbit_i32_b32"},
-    {"s_clz_i32_u64", "s_flbit_i32_b64"},
+// The beginning of a name, the longer of two before the shorter one.
+constexpr pair beginnings[] = {
+    {"s_and_not1_", "s_andn2_"},
+    {"s_or_not1_", "s_orn2_"},
+    {"s_and_not0_", "s_andn1_"},
+    {"s_or_not0_", "s_orn1_"},
+    {"s_ctz_i32_b", "s_ff1_i32_b"},
+    {"s_clz_i32_u", "s_flbit_i32_b"},
     {"s_cls_i32", "s_flbit_i32"},
-    {"s_cls_i32_i64", "s_flbit_i32_i64"},
-    {"s_load_b32", "s_load_dword"},
-    {"s_load_b64", "s_load_dwordx2"},
-    {"s_load_b128", "s_load_dwordx4"},
-    {"s_load_b256", "s_load_dwordx8"},
-    {"s_load_b512", "s_load_dwordx16"},
     {"s_set_inst_prefetch_distance", "s_inst_prefetch"},
-    {"v_add_nc_u32", "v_add_u32"},
-    {"v_sub_nc_u32", "v_sub_u32"},
-    {"v_subrev_nc_u32", "v_subrev_u32"},
-    {"v_add_nc_i32", "v_add_i32"},
-    {"v_sub_nc_i32", "v_sub_i32"},
-    {"v_add_nc_u16", "v_add_u16"},
-    {"v_sub_nc_u16", "v_sub_u16"},
-    {"v_add_nc_i16", "v_add_i16"},
-    {"v_sub_nc_i16", "v_sub_i16"},
-    {"v_add_co_ci_u32", "v_addc_co_u32"},
-    {"v_sub_co_ci_u32", "v_subb_co_u32"},
-    {"v_subrev_co_ci_u32", "v_subbrev_co_u32"},
-    {"v_clz_i32_u32", "v_ffbh_u32"},
-    {"v_ctz_i32_b32", "v_ffbl_b32"},
+    {"v_add_nc_", "v_add_"},
+    {"v_sub_nc_", "v_sub_"},
+    {"v_subrev_nc_", "v_subrev_"},
+    {"v_add_co_ci_", "v_addc_co_"},
+    {"v_sub_co_ci_", "v_subb_co_"},
+    {"v_subrev_co_ci_", "v_subbrev_co_"},
+    {"v_clz_i32_u", "v_ffbh_u"},
+    {"v_ctz_i32_b", "v_ffbl_b"},
     {"v_cls_i32", "v_ffbh_i32"},
-    {"v_cvt_pk_rtz_f16_f32", "v_cvt_pkrtz_f16_f32"},
-    {"v_cvt_pk_norm_i16_f32", "v_cvt_pknorm_i16_f32"},
-    {"v_cvt_pk_norm_u16_f32", "v_cvt_pknorm_u16_f32"},
-    {"v_cvt_nearest_i32_f32", "v_cvt_rpi_i32_f32"},
-    {"v_cvt_floor_i32_f32", "v_cvt_flr_i32_f32"},
-    {"v_mul_dx9_zero_f32", "v_mul_legacy_f32"},
-    {"ds_load_2addr_b32", "ds_read2_b32"},
-    {"ds_load_2addr_b64", "ds_read2_b64"},
-    {"ds_load_2addr_stride64_b32", "ds_read2st64_b32"},
-    {"ds_load_2addr_stride64_b64", "ds_read2st64_b64"},
-    {"ds_store_2addr_b32", "ds_write2_b32"},
-    {"ds_store_2addr_b64", "ds_write2_b64"},
-    {"ds_store_2addr_stride64_b32", "ds_write2st64_b32"},
-    {"ds_store_2addr_stride64_b64", "ds_write2st64_b64"},
-    {"ds_storexchg_rtn_b32", "ds_wrxchg_rtn_b32"},
-    {"ds_storexchg_rtn_b64", "ds_wrxchg_rtn_b64"},
+    {"v_cvt_pk_rtz_", "v_cvt_pkrtz_"},
+    {"v_cvt_pk_norm_", "v_cvt_pknorm_"},
+    {"v_cvt_nearest_", "v_cvt_rpi_"},
+    {"v_cvt_floor_", "v_cvt_flr_"},
+    {"v_mul_dx9_zero_", "v_mul_legacy_"},
+    {"ds_load_2addr_stride64_", "ds_read2st64_"},
+    {"ds_load_2addr_", "ds_read2_"},
+    {"ds_load_", "ds_read_"},
+    {"ds_store_2addr_stride64_", "ds_write2st64_"},
+    {"ds_store_2addr_", "ds_write2_"},
+    {"ds_store_", "ds_write_"},
+    {"ds_storexchg_rtn_", "ds_wrxchg_rtn_"},
 };
 
-// These follow "flat", "global" or "scratch".
-constexpr pair by_address[] = {
-    {"_load_u8", "_load_ubyte"},
-    {"_load_i8", "_load_sbyte"},
-    {"_load_u16", "_load_ushort"},
-    {"_load_i16", "_load_sshort"},
-    {"_load_d16_u8", "_load_ubyte_d16"},
-    {"_load_d16_hi_u8", "_load_ubyte_d16_hi"},
-    {"_load_d16_i8", "_load_sbyte_d16"},
-    {"_load_d16_hi_i8", "_load_sbyte_d16_hi"},
-    {"_load_d16_b16", "_load_short_d16"},
-    {"_load_d16_hi_b16", "_load_short_d16_hi"},
-    {"_load_b32", "_load_dword"},
-    {"_load_b64", "_load_dwordx2"},
-    {"_load_b96", "_load_dwordx3"},
-    {"_load_b128", "_load_dwordx4"},
-    {"_store_b8", "_store_byte"},
-    {"_store_d16_hi_b8", "_store_byte_d16_hi"},
-    {"_store_b16", "_store_short"},
-    {"_store_d16_hi_b16", "_store_short_d16_hi"},
-    {"_store_b32", "_store_dword"},
-    {"_store_b64", "_store_dwordx2"},
-    {"_store_b96", "_store_dwordx3"},
-    {"_store_b128", "_store_dwordx4"},
-    {"_atomic_swap_b32", "_atomic_swap"},
-    {"_atomic_swap_b64", "_atomic_swap_x2"},
-    {"_atomic_cmpswap_b32", "_atomic_cmpswap"},
-    {"_atomic_cmpswap_b64", "_atomic_cmpswap_x2"},
-    {"_atomic_add_u32", "_atomic_add"},
-    {"_atomic_add_u64", "_atomic_add_x2"},
-    {"_atomic_sub_u32", "_atomic_sub"},
-    {"_atomic_sub_u64", "_atomic_sub_x2"},
-    {"_atomic_min_i32", "_atomic_smin"},
-    {"_atomic_min_i64", "_atomic_smin_x2"},
-    {"_atomic_min_u32", "_atomic_umin"},
-    {"_atomic_min_u64", "_atomic_umin_x2"},
-    {"_atomic_max_i32", "_atomic_smax"},
-    {"_atomic_max_i64", "_atomic_smax_x2"},
-    {"_atomic_max_u32", "_atomic_umax"},
-    {"_atomic_max_u64", "_atomic_umax_x2"},
-    {"_atomic_and_b32", "_atomic_and"},
-    {"_atomic_and_b64", "_atomic_and_x2"},
-    {"_atomic_or_b32", "_atomic_or"},
-    {"_atomic_or_b64", "_atomic_or_x2"},
-    {"_atomic_xor_b32", "_atomic_xor"},
-    {"_atomic_xor_b64", "_atomic_xor_x2"},
-    {"_atomic_inc_u32", "_atomic_inc"},
-    {"_atomic_inc_u64", "_atomic_inc_x2"},
-    {"_atomic_dec_u32", "_atomic_dec"},
-    {"_atomic_dec_u64", "_atomic_dec_x2"},
+// The end of the name of a load or store of other memory.
+constexpr pair accesses[] = {
+    {"_load_u8", "_load_ubyte"},          {"_load_i8", "_load_sbyte"},
+    {"_load_u16", "_load_ushort"},        {"_load_i16", "_load_sshort"},
+    {"_load_d16_u8", "_load_ubyte_d16"},  {"_load_d16_hi_u8", "_load_ubyte_d16_hi"},
+    {"_load_d16_i8", "_load_sbyte_d16"},  {"_load_d16_hi_i8", "_load_sbyte_d16_hi"},
+    {"_load_d16_b16", "_load_short_d16"}, {"_load_d16_hi_b16", "_load_short_d16_hi"},
+    {"_store_b8", "_store_byte"},         {"_store_d16_hi_b8", "_store_byte_d16_hi"},
+    {"_store_b16", "_store_short"},       {"_store_d16_hi_b16", "_store_short_d16_hi"},
 };
+constexpr pair dwords[] = {{"_b32", "_dword"},    {"_b64", "_dwordx2"},  {"_b96", "_dwordx3"},
+                           {"_b128", "_dwordx4"}, {"_b256", "_dwordx8"}, {"_b512", "_dwordx16"}};
+constexpr std::string_view integers[] = {"_b32", "_b64", "_i32", "_i64", "_u32", "_u64"};
+constexpr std::string_view atomics[] = {"swap", "cmpswap", "add", "sub", "min", "max",
+                                        "and",  "or",      "xor", "inc", "dec"};
 
-template <std::size_t n>
-std::unordered_map<std::string_view, std::string_view> map_of(const pair (&list)[n]) {
-  std::unordered_map<std::string_view, std::string_view> made;
-  for (const pair& p : list) made.emplace(p.gfx1100, p.table);
-  return made;
+// `access` as "_load_b64", or as "_atomic_min_i64", which is "_atomic_smin_x2".
+std::string access_in_tables(std::string_view access) {
+  for (const pair& p : accesses)
+    if (access == p.gfx1100) return std::string(p.table);
+  const std::size_t at = access.rfind('_');
+  const std::string_view verb = access.substr(0, at), type = access.substr(at);
+  for (const pair& p : dwords)
+    if ((verb == "_load" || verb == "_store") && type == p.gfx1100) return std::string(verb).append(p.table);
+  const std::string_view op = verb.substr(std::min(verb.size(), std::string_view("_atomic_").size()));
+  const auto is_one_of = [](const auto& all, std::string_view what) {
+    return std::ranges::find(all, what) != std::end(all);
+  };
+  if (!verb.starts_with("_atomic_") || !is_one_of(integers, type) || !is_one_of(atomics, op))
+    return std::string(access);
+  const std::string sign = op != "min" && op != "max" ? "" : type[1] == 'i' ? "s" : "u";
+  return "_atomic_" + sign + std::string(op) + (type.ends_with("64") ? "_x2" : "");
 }
-
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 }  // namespace
 
 std::string name_in_tables(std::string_view name) {
-  static const auto& names = *new auto(map_of(whole));  // never freed: threads may outlive static objects
-  static const auto& addressed = *new auto(map_of(by_address));
-  if (const auto found = names.find(name); found != names.end()) return std::string(found->second);
-  for (std::string_view prefix : {"flat", "global", "scratch"})
-    if (begins(name, prefix))
-      if (const auto found = addressed.find(name.substr(prefix.size())); found != addressed.end())
-        return std::string(prefix).append(found->second);
-  if (begins(name, "ds_load_")) return "ds_read_" + std::string(name.substr(8));
-  if (begins(name, "ds_store_")) return "ds_write_" + std::string(name.substr(9));
+  for (const pair& p : beginnings)
+    if (name.starts_with(p.gfx1100)) return std::string(p.table).append(name.substr(p.gfx1100.size()));
+  for (const std::string_view kind : {"flat", "global", "scratch", "s"})
+    if (name.starts_with(kind) && name.substr(kind.size()).starts_with('_'))
+      return std::string(kind) + access_in_tables(name.substr(kind.size()));
   return std::string(name);
 }
 

@@ -2,7 +2,6 @@
 #include "amdgpu/isa/workgroup.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

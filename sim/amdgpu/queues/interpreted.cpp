@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <utility>
 
 #include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/queues/group.hpp"

@@ -4,7 +4,6 @@
 #include <elf.h>
 
 #include <cstring>
-#include <span>
 
 namespace amdgpu {
 

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 
 namespace uverbs {

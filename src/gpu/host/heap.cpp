@@ -2,8 +2,6 @@
 // The symmetric heap on the host platform. All kinds are the same: kernels are threads of the process.
 #include <unistd.h>
 
-#include <fstream>
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/heap_file.hpp"

@@ -3,11 +3,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/host_atomic.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/stream.hpp"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 

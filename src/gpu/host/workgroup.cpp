@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 #include <string_view>
 
 #include "base/error.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/ernic_queue.hpp"
 
-#include <cstring>
-
 #include "proxy/decoding.hpp"
 
 namespace xio::model::rdma {

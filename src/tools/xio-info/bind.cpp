@@ -9,10 +9,10 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/unique_fd.hpp"
 #include "tools/xio-info/section.hpp"
 #include "topology/pci_reader.hpp"
@@ -33,13 +33,6 @@ struct function {
   fs::path bus() const { return root + "/sys/bus/pci"; }
   fs::path folder() const { return bus() / "devices" / bus_id; }
 };
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 std::string target_of(const fs::path& link) {
   std::error_code error;

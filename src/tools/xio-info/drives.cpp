@@ -2,9 +2,9 @@
 // NVMe controllers, and who has them.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/vfio_way.hpp"
@@ -16,14 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* k_devices = "/sys/bus/pci/devices";
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  return line;
-}
 
 // Class 010802: PCI Code and ID Assignment Specification 1.11, section 1.2.
 std::vector<std::string> controllers(const std::string& root) {
@@ -37,8 +29,10 @@ std::vector<std::string> controllers(const std::string& root) {
 
 std::string model_of(const fs::path& device) {
   std::error_code error;
-  for (fs::directory_iterator at(device / "nvme", error), end; !error && at != end; at.increment(error))
-    return first_line(at->path() / "model");
+  for (fs::directory_iterator at(device / "nvme", error), end; !error && at != end; at.increment(error)) {
+    std::string model = first_line(at->path() / "model");
+    return model.substr(0, model.find_last_not_of(' ') + 1);
+  }
   return "";
 }
 

@@ -3,7 +3,6 @@
 #include "topology/preflight.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/error.hpp"
 #include "tools/xio-info/section.hpp"

@@ -33,19 +33,11 @@ __global__ void fetch(work w) { keep(w, xio_get(w.ctx, w.dst, w.src, w.bytes, w.
 }  // namespace
 
 void launch_put_bandwidth(scope s, dim3 grid, dim3 block, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(put_bandwidth<by_thread>, grid, block, 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(put_bandwidth<by_wave>, grid, block, 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(put_bandwidth<by_block>, grid, block, 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, grid, block, put_bandwidth)
 }
 
 void launch_get_bandwidth(scope s, dim3 grid, dim3 block, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(get_bandwidth<by_thread>, grid, block, 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(get_bandwidth<by_wave>, grid, block, 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(get_bandwidth<by_block>, grid, block, 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, grid, block, get_bandwidth)
 }
 
 void launch_fetch(const work& w) { hipLaunchKernelGGL(fetch, dim3(1), dim3(1), 0, nullptr, w); }

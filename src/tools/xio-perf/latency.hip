@@ -67,19 +67,11 @@ void launch_staged_latency(bool put, const work& w) {
 }
 
 void launch_put_latency(scope s, unsigned threads, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(put_latency<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(put_latency<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(put_latency<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), put_latency)
 }
 
 void launch_get_latency(scope s, unsigned threads, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(get_latency<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(get_latency<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(get_latency<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), get_latency)
 }
 
 }  // namespace xio::perf

@@ -165,27 +165,15 @@ void launch_packet_pingpong(const work& w) {
 }
 
 void launch_put_pingpong(scope s, unsigned threads, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(put_pingpong<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(put_pingpong<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(put_pingpong<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), put_pingpong)
 }
 
 void launch_put_signal_pingpong(scope s, unsigned threads, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(put_signal_pingpong<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(put_signal_pingpong<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(put_signal_pingpong<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), put_signal_pingpong)
 }
 
 void launch_barrier(scope s, unsigned threads, const work& w) {
-  switch (s) {
-    case scope::thread: hipLaunchKernelGGL(barrier<by_thread>, dim3(1), dim3(1), 0, nullptr, w); break;
-    case scope::wave: hipLaunchKernelGGL(barrier<by_wave>, dim3(1), dim3(threads), 0, nullptr, w); break;
-    case scope::block: hipLaunchKernelGGL(barrier<by_block>, dim3(1), dim3(threads), 0, nullptr, w); break;
-  }
+  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), barrier)
 }
 
 }  // namespace xio::perf

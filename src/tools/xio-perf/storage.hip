@@ -39,28 +39,10 @@ __global__ void storage(work w) {
 }  // namespace
 
 void launch_storage(scope s, bool write, dim3 grid, dim3 block, const work& w) {
-  switch (s) {
-    case scope::thread:
-      if (write) {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_thread, true>), grid, block, 0, nullptr, w);
-      } else {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_thread, false>), grid, block, 0, nullptr, w);
-      }
-      break;
-    case scope::wave:
-      if (write) {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_wave, true>), grid, block, 0, nullptr, w);
-      } else {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_wave, false>), grid, block, 0, nullptr, w);
-      }
-      break;
-    case scope::block:
-      if (write) {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_block, true>), grid, block, 0, nullptr, w);
-      } else {
-        hipLaunchKernelGGL(HIP_KERNEL_NAME(storage<by_block, false>), grid, block, 0, nullptr, w);
-      }
-      break;
+  if (write) {
+    XIO_PERF_BY_SCOPE(s, grid, block, storage, true)
+  } else {
+    XIO_PERF_BY_SCOPE(s, grid, block, storage, false)
   }
 }
 

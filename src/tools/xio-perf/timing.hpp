@@ -181,6 +181,9 @@ XIO_DEVICE void streamed(const work& w, Body&& body) {
   if (threadIdx.x == 0) w.spans[blockIdx.x] = all;
 }
 
+// Of a latency test: a thread that calls is alone.
+inline dim3 threads_of(scope s, unsigned threads) { return dim3(s == scope::thread ? 1 : threads); }
+
 }  // namespace xio::perf
 
 // Starts a kernel for values as long as was asked.
@@ -197,3 +200,13 @@ XIO_DEVICE void streamed(const work& w, Body&& body) {
   } else {                                                                 \
     XIO_PERF_BY_SIZE(kernel, grid, block)                                  \
   }
+
+// Starts a kernel for callers of scope `s`, which is its first template argument; the others stand behind it.
+#define XIO_PERF_BY_SCOPE(s, grid, threads, kernel, ...)                                                     \
+  switch (s) {                                                                                               \
+    case scope::thread: XIO_PERF_LAUNCH(grid, threads, kernel<by_thread __VA_OPT__(, ) __VA_ARGS__>); break; \
+    case scope::wave: XIO_PERF_LAUNCH(grid, threads, kernel<by_wave __VA_OPT__(, ) __VA_ARGS__>); break;     \
+    case scope::block: XIO_PERF_LAUNCH(grid, threads, kernel<by_block __VA_OPT__(, ) __VA_ARGS__>); break;   \
+  }
+#define XIO_PERF_LAUNCH(grid, threads, ...) \
+  hipLaunchKernelGGL(HIP_KERNEL_NAME(__VA_ARGS__), grid, threads, 0, nullptr, w)

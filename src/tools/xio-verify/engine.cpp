@@ -3,7 +3,6 @@
 // atomics. Which engine carries them XIO_ROUTE says.
 #include "tools/xio-verify/engine.hpp"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // A report for people. It is made of the JSON, so that it has nothing that the JSON has not.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "tools/xio-verify/report.hpp"

@@ -11,7 +11,6 @@
 #include "base/log.hpp"
 
 #if HAVE_LIBFABRIC
-#include <algorithm>
 #include <chrono>
 
 #include "proxy/ofi_fabric.hpp"

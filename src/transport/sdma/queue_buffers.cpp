@@ -2,7 +2,6 @@
 #include "transport/sdma/queue_buffers.hpp"
 
 #include <bit>
-#include <vector>
 
 #include "base/error.hpp"
 #include "xio/device/impl/sdma.hpp"

@@ -2,7 +2,6 @@
 #include "transport/rdma/verbs/port_choice.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/error.hpp"
 
