@@ -4,7 +4,6 @@
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${start:?}"
-failures=0
 routes=direct
 if has XIO_ENABLE_MODEL; then routes='direct rdma sdma'; fi
 sizes='2 3 4'

@@ -45,8 +45,7 @@ for n in 12 16 24 26; do
   SECONDS=0
   expect 3 'XIO_ERR_IO: rank 0 has no file descriptor left (for .* more of .* 20 ranks|to listen at ).*ulimit -n' limited "-n $n"
   if [ $SECONDS -gt 30 ] || grep dropped "$work/err"; then
-    echo "FAIL: $n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
-    failures=$((failures + 1))
+    fail "$n file descriptors for 20 ranks took $SECONDS s or cost honest ranks their connection"
   fi
 done
 expect 0 '' limited '-S -n 16'
@@ -67,7 +66,7 @@ for rank in 0 2; do
   for end in 0 5; do
     SECONDS=0
     expect $((end == 0 ? 3 : 5)) "XIO_ERR_PEER: rank $rank has ended with status $end" gone $rank $end
-    [ $SECONDS -lt 40 ] || { echo "FAIL: rank $rank ended, and the others waited $SECONDS s"; failures=$((failures + 1)); }
+    [ $SECONDS -lt 40 ] || fail "rank $rank ended, and the others waited $SECONDS s"
   done
 done
 expect 0 '^rank 2 of 3 by tcp$' timeout -k 5 60 "$xiorun" -n 3 sh -c '[ $XIO_TCP_RANK != 1 ] || { (sleep 1; exec "$0" who) & exit 0; }

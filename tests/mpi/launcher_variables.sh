@@ -117,7 +117,7 @@ pair() {
     >"$work/first" 2>&1 &
   first=$!
   gets 0 "$pattern" XIO_TCP_ROOT=$root XIO_TCP_KEY=0123456789abcdef "$rank=1" "$@"
-  wait $first || { echo "FAIL rank 0 of $*: $(cat "$work/first")"; failures=$((failures + 1)); }
+  wait $first || fail "rank 0 of $*" "$work/first"
 }
 pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
 pair '^rank 1 of 2 by tcp$' SLURM_PROCID SLURM_NTASKS=2 SLURM_STEP_ID=0 SLURM_JOB_ID=5
