@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_link.hpp"
 
+#include <linux/sockios.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -20,6 +23,9 @@ constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
 constexpr std::uint64_t k_backlog_most = 64 << 20;
+// While so much waits, who has a request stands in line: whoever comes with a small one waits behind little more.
+constexpr std::uint64_t k_room = 64 << 10;
+constexpr std::chrono::milliseconds k_poll_period{5};
 // Buffers of each kind that all links together keep.
 constexpr std::size_t k_spare = 16;
 // A frame to be overtaken goes anyway if none follows.
@@ -112,6 +118,24 @@ void link::close_record() {
   backlog_ += r.used;
 }
 
+bool link::has_turn(const void* who) {
+  if (line_.empty() && backlog_ <= k_room) return true;
+  if (!stands_in_line(who)) line_.push_back(who);
+  if (backlog_ > k_room || line_.front() != who) return false;
+  line_.pop_front();
+  return true;
+}
+
+clock::time_point link::moved_at(clock::time_point now) {
+  if (state_ != state::up || now - polled_at_ < k_poll_period) return moved_at_;
+  polled_at_ = now;
+  int not_taken = 0;
+  ioctl(fd_.get(), SIOCOUTQ, &not_taken);
+  const std::uint64_t moved = went_ + came_ - static_cast<std::uint64_t>(not_taken);
+  if (std::exchange(moved_, moved) != moved) moved_at_ = now;
+  return moved_at_;
+}
+
 unsigned char* link::begin(const frame_head& h) {
   if (state_ != state::up) return nullptr;
   const std::uint32_t bytes = payload_of(h);
@@ -195,6 +219,7 @@ std::uint64_t link::send() {
       return went + 1;
     }
     went += static_cast<std::uint64_t>(n);
+    went_ += static_cast<std::uint64_t>(n);
     backlog_ -= static_cast<std::uint64_t>(n);
     for (auto left = static_cast<std::uint32_t>(n); left != 0;) {
       const std::uint32_t piece = std::min(left, out_.front()->used - sent_);
@@ -284,7 +309,7 @@ void link::put_buffer_by() {
 std::uint64_t link::receive(const sink& take) {
   if (state_ == state::waiting) connect();
   // A peer that asks and does not read is not read from until it has taken what waits for it. One that follows this
-  // protocol never gets so far: requests stop at 2 MiB and the data of reads at 32 MiB.
+  // protocol never gets so far: the data of reads stops at 32 MiB, and requests long before.
   if (state_ != state::up || backlog_ > k_backlog_most) return 0;
   take_buffer();
   const std::uint64_t got = read(take);
@@ -305,6 +330,7 @@ std::uint64_t link::read(const sink& take) {
     }
     in_end_ += static_cast<std::size_t>(n);
     got += static_cast<std::uint64_t>(n);
+    came_ += static_cast<std::uint64_t>(n);
     if (!handle_records(take)) return got;
     if (static_cast<std::size_t>(n) < room) break;  // that was all
   }
