@@ -23,7 +23,7 @@ constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
 constexpr std::uint64_t k_backlog_most = 64 << 20;
-// While so much waits, who has a request stands in line: whoever comes with a small one waits behind little more.
+// While so much waits, queue pairs stand in line: a small request then waits behind little more.
 constexpr std::uint64_t k_room = 64 << 10;
 constexpr std::chrono::milliseconds k_poll_period{5};
 // Buffers of each kind that all links together keep.
