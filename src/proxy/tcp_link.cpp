@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_link.hpp"
 
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -20,6 +26,12 @@ constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
 constexpr std::uint64_t k_backlog_most = 64 << 20;
+// While so much waits, queue pairs stand in line: a small request then waits behind little more.
+constexpr std::uint64_t k_room = 64 << 10;
+constexpr std::chrono::milliseconds k_poll_period{5};
+// Nothing overtakes what the kernel holds and has not sent: as much as goes in this time, within limits.
+constexpr std::chrono::milliseconds k_unsent_time{10};
+constexpr std::uint64_t k_unsent_least = 128 << 10, k_unsent_most = 4 << 20;
 // Buffers of each kind that all links together keep.
 constexpr std::size_t k_spare = 16;
 // A frame to be overtaken goes anyway if none follows.
@@ -112,6 +124,28 @@ void link::close_record() {
   backlog_ += r.used;
 }
 
+bool link::has_turn(const void* who) {
+  if (line_.empty() && backlog_ <= k_room) return true;
+  if (!stands_in_line(who)) line_.push_back(who);
+  if (backlog_ > k_room || line_.front() != who) return false;
+  line_.pop_front();
+  return true;
+}
+
+std::uint64_t link::taken() const {
+  int waiting = 0;
+  ioctl(fd_.get(), SIOCOUTQ, &waiting);
+  return went_ - static_cast<std::uint64_t>(waiting);
+}
+
+clock::time_point link::moved_at(clock::time_point now) {
+  if (state_ != state::up || now - polled_at_ < k_poll_period) return moved_at_;
+  polled_at_ = now;
+  const std::uint64_t moved = taken() + came_;
+  if (std::exchange(moved_, moved) != moved) moved_at_ = now;
+  return moved_at_;
+}
+
 unsigned char* link::begin(const frame_head& h) {
   if (state_ != state::up) return nullptr;
   const std::uint32_t bytes = payload_of(h);
@@ -170,10 +204,23 @@ void link::release_held(bool one_went) {
   }
 }
 
+void link::limit_unsent() {
+  const auto now = clock::now();
+  if (now - limited_at_ < k_unsent_time) return;
+  const std::uint64_t now_taken = taken();
+  const double share = std::chrono::duration<double>(k_unsent_time) / (now - std::exchange(limited_at_, now));
+  const auto bytes =
+      static_cast<std::uint64_t>(share * static_cast<double>(now_taken - std::exchange(limited_taken_, now_taken)));
+  const auto wanted = static_cast<int>(std::bit_ceil(std::clamp(bytes, k_unsent_least, k_unsent_most)));
+  if (std::exchange(unsent_, wanted) != wanted)
+    setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &wanted, sizeof wanted);
+}
+
 std::uint64_t link::send() {
   if (state_ != state::up) return 0;
   if (!held_.empty()) release_held(false);
   close_record();
+  limit_unsent();
   std::uint64_t went = 0;
   while (!out_.empty() && out_.front()->closed && went < 2 * k_turn_bytes) {
     iovec pieces[k_vector];
@@ -195,6 +242,7 @@ std::uint64_t link::send() {
       return went + 1;
     }
     went += static_cast<std::uint64_t>(n);
+    went_ += static_cast<std::uint64_t>(n);
     backlog_ -= static_cast<std::uint64_t>(n);
     for (auto left = static_cast<std::uint32_t>(n); left != 0;) {
       const std::uint32_t piece = std::min(left, out_.front()->used - sent_);
@@ -284,7 +332,7 @@ void link::put_buffer_by() {
 std::uint64_t link::receive(const sink& take) {
   if (state_ == state::waiting) connect();
   // A peer that asks and does not read is not read from until it has taken what waits for it. One that follows this
-  // protocol never gets so far: requests stop at 2 MiB and the data of reads at 32 MiB.
+  // protocol never gets so far: the data of reads stops at 32 MiB, and requests long before.
   if (state_ != state::up || backlog_ > k_backlog_most) return 0;
   take_buffer();
   const std::uint64_t got = read(take);
@@ -305,6 +353,7 @@ std::uint64_t link::read(const sink& take) {
     }
     in_end_ += static_cast<std::size_t>(n);
     got += static_cast<std::uint64_t>(n);
+    came_ += static_cast<std::uint64_t>(n);
     if (!handle_records(take)) return got;
     if (static_cast<std::size_t>(n) < room) break;  // that was all
   }

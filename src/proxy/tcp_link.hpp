@@ -2,6 +2,7 @@
 // The connection to one PE, which all queue pairs to that PE share: frames are gathered into records, which go out and
 // come in many at a time. A link that has failed once stays failed.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -55,6 +56,15 @@ class link {
   bool has_output() const { return !out_.empty() || !held_.empty(); }
   // Bytes that wait to be sent.
   std::uint64_t backlog() const { return backlog_; }
+  // When it was last seen that the peer's machine had taken bytes, or had sent some. Seen a few milliseconds late.
+  clock::time_point moved_at(clock::time_point now);
+
+  // Queue pairs that wait for room take turns. True: `who` may put a few frames; else it stands in line from here on,
+  // until it has its turn or leaves.
+  bool has_turn(const void* who);
+  bool stands_in_line(const void* who) const { return std::find(line_.begin(), line_.end(), who) != line_.end(); }
+  void leave_line(const void* who) { std::erase(line_, who); }
+
   // Room for the payload of the frame, payload_of(h) bytes, to be filled before put(). Null if the link is not up.
   unsigned char* begin(const frame_head& h);
   void put();
@@ -77,6 +87,9 @@ class link {
     std::vector<unsigned char> bytes;
   };
   void connect();
+  // Bytes that the peer's machine has.
+  std::uint64_t taken() const;
+  void limit_unsent();
   void go_up();
   void close();
   link_record& open_record(std::uint32_t bytes);
@@ -105,6 +118,14 @@ class link {
   std::uint32_t sent_ = 0;   // of the first record
   std::uint32_t begun_ = 0;  // bytes of the frame between begin and put
   std::deque<held> held_;
+  std::deque<const void*> line_;
+  std::uint64_t went_ = 0, came_ = 0;  // bytes that the kernel took, and gave
+  std::uint64_t moved_ = 0;            // of both, at the last poll
+  clock::time_point polled_at_{}, moved_at_{};
+  // The kernel's limit for bytes that it has not sent, and when it was chosen.
+  int unsent_ = 0;
+  std::uint64_t limited_taken_ = 0;
+  clock::time_point limited_at_{};
   std::vector<unsigned char> in_;  // empty if nothing has come of a record
   std::size_t in_begin_ = 0, in_end_ = 0;
 };

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t k_slots = 256, k_first_slots = 8;
 // Frames under way: 8 MiB of writes, 2 MiB of reads. The responder keeps as many atomics' replies.
 constexpr std::uint64_t k_window = 128, k_read_window = 32;
-// Bytes that may wait to be sent on the connection; beyond that, queue pairs wait.
-constexpr std::uint64_t k_backlog = 2 << 20;
+// Of a turn of one queue pair while others wait.
+constexpr int k_turn_frames = 1;
 constexpr std::chrono::milliseconds k_rnr_wait{1};
 
 std::uint32_t frames_of(const op& o) {
@@ -115,6 +115,7 @@ void requester::stop(std::uint64_t index, op_error f) {
   if (index >= stop_at_) return;
   stop_at_ = index;
   stop_why_ = f;
+  link_->leave_line(this);
 }
 
 // --- Sending -----------------------------------------------------------------------------------------
@@ -136,18 +137,29 @@ void requester::poll_link() {
   stop(index, {outcome::retry_exceeded, rule::link_lost});
 }
 
+void requester::give_up(const std::string& what) {
+  log::warn("queue pair {} to PE {}: {}", number_, link_->pe(), what);
+  stop(index_of(missing()), {outcome::retry_exceeded, rule::link_lost});
+}
+
 void requester::check_time(clock::time_point now) {
   if (settings_.ack_timeout.count() == 0) return;
-  if (!link_->up() || missing() >= sent_ || now < not_before_) {
+  if (!link_->up() || now < not_before_ || (missing() >= sent_ && !link_->stands_in_line(this))) {
     progress_ = now;
+    return;
+  }
+  if (settings_.faults == nullptr) {
+    // The frame may lie behind the bytes that the peer is taking.
+    progress_ = std::max(progress_, link_->moved_at(now));
+    if (const auto silence = settings_.ack_timeout * (settings_.retries + 1); now - progress_ >= silence)
+      give_up(fmt::format("frame {} was never acknowledged, and the link stood still for {} ms", missing(),
+                          std::chrono::duration_cast<std::chrono::milliseconds>(silence).count()));
     return;
   }
   if (now - progress_ < settings_.ack_timeout) return;
   progress_ = now;
   if (++tries_ > settings_.retries) {
-    log::warn("queue pair {} to PE {}: frame {} was sent {} times and never acknowledged", number_, link_->pe(),
-              missing(), tries_);
-    stop(index_of(missing()), {outcome::retry_exceeded, rule::link_lost});
+    give_up(fmt::format("frame {} was sent {} times and never acknowledged", missing(), tries_));
   } else {
     went_back_ = ~std::uint64_t{0};
     go_back(missing());
@@ -155,7 +167,7 @@ void requester::check_time(clock::time_point now) {
 }
 
 bool requester::may_send() const {
-  if (send_op_ >= std::min(tail_, stop_at_) || link_->backlog() > k_backlog) return false;
+  if (send_op_ >= std::min(tail_, stop_at_)) return false;
   const slot& s = at(send_op_);
   const std::uint64_t psn = s.first_psn + send_frame_;
   const std::uint64_t first = missing();
@@ -167,9 +179,16 @@ std::uint64_t requester::advance(std::uint64_t budget) {
   poll_link();
   const auto now = clock::now();
   check_time(now);
-  if (!link_->up() || now < not_before_) return 0;
+  const bool may_begin = link_->up() && now >= not_before_;
   std::uint64_t moved = 0;
-  while (moved < budget && may_send()) moved += send_one();
+  while (moved < budget) {
+    if (!may_begin || !may_send()) {
+      link_->leave_line(this);
+      break;
+    }
+    if (!link_->has_turn(this)) break;
+    for (int i = 0; i < k_turn_frames && may_send(); ++i) moved += send_one();
+  }
   return moved;
 }
 

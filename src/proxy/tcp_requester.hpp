@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The sending half of a queue pair over TCP: cuts ops into numbered frames, sends what was lost again from the first
-// that is missing on (go-back-N), and gives up after so many tries, as a NIC's RC transport does.
+// The sending half of a queue pair over TCP: cuts ops into numbered frames, and gives up when the peer is silent for as
+// long as a NIC's RC transport tries. The stream loses nothing; what faults on purpose lose is sent again, from the
+// first frame that is missing on (go-back-N).
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/payload.hpp"
@@ -18,6 +20,7 @@ class requester final : public executor {
  public:
   requester(const payload_agent& payload, const key_table& keys, const tcp_settings& settings, std::uint32_t number,
             std::uint32_t remote_number, std::shared_ptr<link> way);
+  ~requester() override { link_->leave_line(this); }
 
   bool begin(const op& o) override;
   std::uint64_t advance(std::uint64_t budget) override;
@@ -39,6 +42,7 @@ class requester final : public executor {
   bool done(const slot& s) const;
   void poll_link();
   void check_time(clock::time_point now);
+  void give_up(const std::string& what);
   bool may_send() const;
   std::uint32_t send_one();
   op_error gather(const op& o, std::uint64_t from, std::uint32_t bytes, unsigned char* to) const;

@@ -11,7 +11,7 @@ namespace {
 
 // A requester of this protocol has far fewer frames under way.
 constexpr std::uint64_t k_ahead = 1024;
-// Reads are dropped, and asked for again, when so much of their data waits to be sent.
+// Reads are dropped when so much of their data waits to be sent, and asked for again behind it.
 constexpr std::uint64_t k_backlog = 32 << 20;
 
 bool is_sound(const frame_head& h) {
@@ -66,7 +66,10 @@ bool responder::handle(const frame_head& h, const unsigned char* payload, link& 
       break;
     case end::not_ready: way.put(reply(frame_kind::not_ready, expected_)); break;
     case end::refused: send_refusal(way); break;
-    case end::later: break;
+    case end::later:
+      way.put(reply(frame_kind::again, expected_));
+      asked_again_ = true;
+      break;
   }
   return true;
 }

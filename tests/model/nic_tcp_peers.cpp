@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <list>
+
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_tcp_rig.hpp"
@@ -189,6 +191,172 @@ TEST_F(nic_tcp_peers, many_silent_strangers_are_in_nobodys_way) {
   strangers many(remote_->get_address());
   for (int i = 0; i < 80; ++i) many.come("");
   mix(10);
+}
+
+// A slow network between the two: takes PE 0's call, calls PE 1, and lets so many bytes a second through each way.
+class slow_network {
+ public:
+  slow_network() : listener_(m::tcp::listen_at("127.0.0.1")) {
+    const int little = 16 << 10;
+    setsockopt(listener_.fd.get(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+  }
+  const xio::socket_address& at() const { return listener_.places[0]; }
+  void connect(std::uint16_t port) {
+    xio::socket_address to = at();
+    to.set_port(port);
+    ends_[1] = xio::unique_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int little = 16 << 10;
+    setsockopt(ends_[1].get(), SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    ASSERT_EQ(::connect(ends_[1].get(), to.get(), to.length), 0);
+  }
+  void turn() {
+    int err = 0;
+    if (!ends_[0]) ends_[0] = m::tcp::accept_one(listener_.fd.get(), err);
+    const auto now = clock_type::now();
+    const double seconds = std::min(std::chrono::duration<double>(now - std::exchange(last_, now)).count(), 0.005);
+    for (int from = 0; from < 2; ++from) {
+      way& w = ways[from];
+      w.allowance = std::min(w.allowance + seconds * w.rate, 64e3);
+      if (w.held.empty()) {
+        w.held.resize(static_cast<std::size_t>(w.allowance));
+        const ssize_t n = recv(ends_[from].get(), w.held.data(), w.held.size(), MSG_DONTWAIT);
+        w.held.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+        w.allowance -= static_cast<double>(w.held.size());
+      }
+      const ssize_t n = ::send(ends_[1 - from].get(), w.held.data(), w.held.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n <= 0) continue;
+      w.held.erase(0, static_cast<std::size_t>(n));
+      w.went += static_cast<std::uint64_t>(n);
+    }
+  }
+  struct way {
+    double rate = 1e9, allowance = 0;
+    std::uint64_t went = 0;
+    std::string held{};
+  };
+  way ways[2];  // from PE 0, from PE 1
+
+ private:
+  m::tcp::listener listener_;
+  xio::unique_fd ends_[2];
+  clock_type::time_point last_ = clock_type::now();
+};
+
+class nic_tcp_slow : public tcp_pair {
+ protected:
+  static constexpr auto k_silence = 320ms;
+  void SetUp() override {
+    by_port_ = net_.at().port();
+    m::tcp_settings a = settings_of(0), b = settings_of(1);
+    a.ack_timeout = b.ack_timeout = k_silence / (a.retries + 1);
+    open(a, b);
+    std::uint16_t port;
+    std::memcpy(&port, remote_->get_address().data() + 12, sizeof port);
+    net_.connect(port);
+    expect_ok(run_all({&add_flow({write(0, 0, 8)})}));
+  }
+  void TearDown() override {
+    flows_.clear();
+    close();
+  }
+
+  // Ops of a queue pair of its own.
+  struct flow {
+    std::unique_ptr<m::executor> ask, back;
+    std::vector<m::op> ops;
+    std::size_t begun = 0, over = 0;
+    m::op_error how{};
+    bool ended() const { return over == ops.size() || how; }
+  };
+  flow& add_flow(std::vector<m::op> ops) {
+    const auto number = static_cast<std::uint32_t>(1000 + flows_.size());
+    flow& f = flows_.emplace_back();
+    f.ask = local_->connect(number, 1, {}, number);
+    f.back = remote_->connect(number, 0, {}, number);
+    f.ops = std::move(ops);
+    return f;
+  }
+  void turn_all() {
+    net_.turn();
+    local_->poll();
+    remote_->poll();
+    for (flow& f : flows_) {
+      while (!f.ended() && f.begun < f.ops.size() && f.ask->begin(f.ops[f.begun])) ++f.begun;
+      if (!f.ended()) f.ask->advance(1 << 20);
+      while (!f.ended() && f.ask->ended(&f.how)) f.over += f.how ? 0 : 1;
+    }
+  }
+  // Until these have ended: the first one's error.
+  m::op_error run_all(const std::vector<flow*>& wanted) {
+    const auto until = clock_type::now() + 20s;
+    for (const flow* f : wanted)
+      while (!f->ended()) {
+        turn_all();
+        if (clock_type::now() < until) continue;
+        ADD_FAILURE() << f->over << " of " << f->ops.size() << " ops ended in time";
+        return {m::outcome::flushed, m::rule::none};
+      }
+    return wanted[0]->how;
+  }
+
+  slow_network net_;
+  std::list<flow> flows_;
+};
+
+// Bytes on the way, not time, are counted: they are the same on a busy machine. In none of the rows is a queue pair
+// late, though each waits for longer than it would for a silent peer, and nothing is sent a second time.
+TEST_F(nic_tcp_slow, who_waits_behind_others_bytes_is_not_late) {
+  constexpr std::uint64_t k_bulk = 8 << 20;
+  const std::vector<m::op> puts(k_bulk >> 18, write(0, 0, 1 << 18)), gets(k_bulk >> 18, read(0, 0, 1 << 18));
+  const struct {
+    const char* what;
+    const std::vector<m::op>& bulk;
+    std::vector<m::op> others;
+    int from;            // the PE that sends the bulk
+    double rate, share;  // bytes a second; of the bulk that may pass until the others are over
+  } rows[] = {
+      {"8 bytes behind puts", puts, {write(0, 0, 8)}, 0, 6e6, 0.1},
+      {"8 bytes behind gets", gets, {write(0, 0, 8)}, 1, 6e6, 0.5},
+      {"puts beside puts", puts, std::vector<m::op>(8, write(0, 0, 1 << 18)), 0, 16e6, 0.6},
+      {"a get beside puts", puts, {read(0, 0, 8)}, 0, 16e6, 0.1},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.what);
+    net_.ways[row.from].rate = row.rate;
+    const std::uint64_t before = net_.ways[row.from].went;
+    flow& bulk = add_flow(row.bulk);
+    while (net_.ways[row.from].went < before + (1 << 20) && !bulk.ended()) turn_all();
+    const std::uint64_t begun = net_.ways[row.from].went;
+    flow& others = add_flow(row.others);
+    expect_ok(run_all({&others}));
+    EXPECT_LT(static_cast<double>(net_.ways[row.from].went - begun), row.share * k_bulk);
+    EXPECT_FALSE(bulk.ended());
+    expect_ok(run_all({&bulk}));
+    std::uint64_t all = k_bulk;
+    for (const m::op& o : row.others) all += o.bytes;
+    EXPECT_LT(net_.ways[row.from].went - before, all + all / 100);
+  }
+}
+
+// One that could not even send anything is as late as the others.
+TEST_F(nic_tcp_slow, a_link_that_stands_still_is_a_silent_peer) {
+  net_.ways[0].rate = 0;
+  const auto began = clock_type::now();
+  flow &bulk = add_flow(std::vector<m::op>(32, write(0, 0, 1 << 18))), &small = add_flow({write(0, 0, 8)});
+  expect(run_all({&bulk, &small}), m::outcome::retry_exceeded, m::rule::link_lost);
+  expect(small.how, m::outcome::retry_exceeded, m::rule::link_lost);
+  EXPECT_GE(clock_type::now() - began, k_silence);
+}
+
+// Reads beyond what a peer keeps for them are asked for again.
+TEST_F(nic_tcp_slow, more_reads_than_a_peer_has_room_for) {
+  net_.ways[1].rate = 0;
+  std::vector<flow*> all;
+  for (int i = 0; i < 20; ++i) all.push_back(&add_flow(std::vector<m::op>(8, read(0, 0, 1 << 18))));
+  for (const auto until = clock_type::now() + 150ms; clock_type::now() < until;) turn_all();
+  net_.ways[1].rate = 1e9;
+  expect_ok(run_all(all));
+  for (const flow* f : all) expect_ok(f->how);
 }
 
 TEST_F(nic_tcp_peers, to_itself) {

@@ -36,7 +36,8 @@ class tcp_pair : public testing::Test {
   void open(m::tcp_settings a, m::tcp_settings b) {
     local_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), a);
     remote_ = std::make_unique<m::tcp_fabric>(xio::gpu::payload(), b);
-    const std::vector<m::device_address> addresses = {local_->get_address(), remote_->get_address()};
+    std::vector<m::device_address> addresses = {local_->get_address(), remote_->get_address()};
+    if (by_port_ != 0) std::memcpy(addresses[1].data() + 12, &by_port_, sizeof by_port_);
     local_->connect_peers(addresses);
     remote_->connect_peers(addresses);
     mine_.assign(k_bytes, 0);
@@ -143,6 +144,7 @@ class tcp_pair : public testing::Test {
     EXPECT_EQ(0, std::memcmp(mine_.data() + 400'000, wanted.data() + 600'000 + last * 131 % 4096, bytes));
   }
 
+  std::uint16_t by_port_ = 0;  // where PE 0 calls PE 1, if not where it listens
   std::unique_ptr<m::tcp_fabric> local_, remote_;
   std::unique_ptr<m::executor> ask_, back_;
   std::vector<unsigned char> mine_, theirs_;
