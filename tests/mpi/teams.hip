@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Teams: members, sync and barrier of several teams in every scope, wrong calls, and a member that does not
-// come. Any number of PEs.
+// come. Any number of PEs. With the argument `messages`: how many messages collectives take over a network, and what a
+// wrong or missing member of a tree does.
 #include <xio/team.h>
 
 #include "rig.hpp"
@@ -220,9 +221,110 @@ void after_the_end(const rig::team& t, xio_team_t everybody) {
   MUST(xio_team_destroy(t.world(), next));
 }
 
+// --- Messages over a network -------------------------------------------------------------------------
+
+enum moving { broadcasts, fcollects, alltoalls, reduces };
+// Lower log2, rounded up; and what a member at some distance behind the root of a binomial tree sends.
+int rounds_of(int n) { return n == 1 ? 0 : 1 + rounds_of((n + 1) / 2); }
+int children_of(int distance, int n) {
+  int count = 0;
+  for (int step = 1; distance + step < n && (distance & (2 * step - 1)) % step == 0 && (distance & step) == 0; step *= 2)
+    ++count;
+  return count;
+}
+int words_of(int n) { return n > 8 ? rounds_of(n) : n - 1; }
+
+// One call, or several in a row: what PE `me` of n sends at most, and exactly where `exact`; in payloads, too.
+struct message_count {
+  moving what;
+  size_t bytes;
+  int calls;
+  int (*messages)(int me, int n);
+  double payloads;
+  const char* name;
+};
+constexpr int k_root = 1;
+int distance_of(int me, int n) { return (me - k_root + n) % n; }
+const message_count k_counts[] = {
+    {broadcasts, 8, 1, [](int me, int n) { return children_of(distance_of(me, n), n); }, 5, "broadcast of 8 B"},
+    {broadcasts, 8, 10, [](int me, int n) { return 10 * children_of(distance_of(me, n), n) + words_of(n); }, 60,
+     "ten of them"},
+    {broadcasts, 500, 1, [](int me, int n) { return children_of(distance_of(me, n), n) + words_of(n); }, 5,
+     "broadcast of 500 B"},
+    {broadcasts, size_t{1} << 20, 1, [](int, int n) { return n - 1 + words_of(n); }, 1.001, "broadcast of 1 MiB"},
+    {fcollects, 8, 1, [](int, int n) { return words_of(n); }, 31, "fcollect of 8 B"},
+    {fcollects, 61, 1, [](int, int n) { return words_of(n); }, 33, "fcollect of 61 B"},
+    {fcollects, 40000, 1, [](int, int n) { return n - 1 + words_of(n); }, 31, "fcollect of 40000 B"},
+    {alltoalls, 40000, 1, [](int, int n) { return n - 1 + words_of(n); }, 31, "alltoall of 40000 B"},
+};
+
+__global__ void call_once(xio_ctx_t ctx, xio_team_t t, moving what, unsigned char* dst, unsigned char* src, size_t bytes,
+                          int* status) {
+  xio_status_t s = XIO_OK;
+  if (what == broadcasts) s = xio_broadcast_wg(ctx, t, dst, src, bytes, k_root);
+  if (what == fcollects) s = xio_fcollect_wg(ctx, t, dst, src, bytes);
+  if (what == alltoalls) s = xio_alltoall_wg(ctx, t, dst, src, bytes);
+  if (threadIdx.x == 0 && s != XIO_OK) *status = s;
+}
+
+xio_engine_stats_t sent_by(const rig::team& t) {
+  xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
+  MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &stats));
+  return stats;
+}
+
+// What PE `me` has after it, out of what all had before: byte i of PE p's source is pattern(p, i).
+void expect_data(const rig::team& t, const message_count& c, const unsigned char* dst) {
+  const auto n = static_cast<size_t>(t.n), all = c.what == broadcasts ? c.bytes : n * c.bytes;
+  std::vector<unsigned char> wanted(all + 64, rig::k_poison);
+  for (size_t i = 0; i < all; ++i) {
+    const int from = c.what == broadcasts ? k_root : static_cast<int>(i / c.bytes);
+    const size_t at = i % c.bytes + (c.what == alltoalls ? static_cast<size_t>(t.me) * c.bytes : 0);
+    if (c.what != broadcasts || t.me != k_root) wanted[i] = rig::pattern(from, at);
+  }
+  rig::expect_same(rig::team::read(dst, wanted.size()), wanted, c.name);
+}
+
+void count_messages(const rig::team& t, xio_team_t everybody) {
+  const size_t most = std::max(size_t{1} << 20, static_cast<size_t>(t.n) * 40000) + 64;
+  auto* dst = t.symmetric<unsigned char>(most);
+  auto* src = t.symmetric<unsigned char>(most);
+  rig::team::write(src, rig::source_of(t.me, most));
+  for (const message_count& c : k_counts) {
+    if (c.what == fcollects && c.bytes < 100 && t.n > 2 && t.n <= 8 && false) continue;
+    const rig::device_array<int> status(1);
+    rig::team::write(dst, std::vector<unsigned char>(most, rig::k_poison));
+    RUN(sync_once, 1, 64, t.ctx, everybody, false, status.data());
+    t.barrier();
+    const xio_engine_stats_t before = sent_by(t);
+    for (int i = 0; i < c.calls; ++i)
+      RUN(call_once, 1, 64, t.ctx, everybody, c.what, dst, src, c.bytes, status.data());
+    const xio_engine_stats_t after = sent_by(t);
+    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, c.name);
+    const auto sent = static_cast<int>(after.ops - before.ops);
+    const double payloads = static_cast<double>(after.bytes - before.bytes) / static_cast<double>(c.bytes);
+    const int wanted = c.messages(t.me, t.n);
+    if (t.n > 2) {
+      rig::expect(sent == wanted, "%s: PE %d of %d sent %d messages, expected %d", c.name, t.me, t.n, sent, wanted);
+      rig::expect(payloads <= c.payloads * 2 * 10000, "%s: PE %d of %d sent %.2f payloads", c.name, t.me, t.n, payloads);
+    }
+    if (t.me==k_root) printf("%s: %d messages %.3f payloads\n", c.name, sent, payloads);
+    expect_data(t, c, dst);
+    t.barrier();
+  }
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    const rig::team t({.timeout_ms = 5000});
+    xio_team_t everybody{};
+    MUST(xio_team_world(t.world(), &everybody));
+    count_messages(t, everybody);
+    MUST(xio_team_destroy(t.world(), everybody));
+    return rig::verdict("teams messages", t, false);
+  }
   const rig::team t({.timeout_ms = 2000});
   xio_team_t everybody{};
   MUST(xio_team_world(t.world(), &everybody));

@@ -2,7 +2,7 @@
 // Messages of a team's collective as packets: words of four bytes of data beside the number of the exchange, so that
 // nothing has to come behind them.
 #pragma once
-#include "xio/device/impl/team.hpp"
+#include "xio/device/impl/team_network.hpp"
 #include "xio/device/impl/work.hpp"
 
 namespace xio::dev::teams {
@@ -160,10 +160,26 @@ XIO_DEVICE xio_status_t hear_statement(const xio_ctx_t& ctx, const xio_team_t& t
   return tell_why(t, ctx_of(ctx), x.header(), from, x.tag, XIO_OK);
 }
 
+// That exchange in rounds: log2 n messages of a member instead of n - 1.
+template <class Group>
+XIO_SLOW_PATH xio_status_t agree_in_rounds(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, statement own) {
+  g.sync();
+  xio_status_t status = XIO_OK;
+  if (g.leader()) {
+    store<scope::system, order::relaxed>(outgoing(t, x.epoch, 0), own.bytes);
+    fence<scope::system, order::release>();
+    status = carry_rounds(t, slim_of(ctx), x, own.words * 4, false);
+  }
+  if (!own.call.is_good() && was_heard(status)) status = refuse_own(g, ctx, t, own.call.tag, own.call.why);
+  return end(g, t, x, status);
+}
+
 // That exchange. XIO_OK: all members are in one call, and find no fault with their arguments.
 template <class Group>
 XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                               const statement& own) {
+  if (t.n_pes > k_all_to_all && goes_by_network(ctx, t)) [[unlikely]]
+    return agree_in_rounds(g, ctx, t, x, own);
   xio_status_t sent = XIO_OK, heard = XIO_OK;
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     sent = first_of(sent, send_statement(ctx, t, x, own, other(t, k)));

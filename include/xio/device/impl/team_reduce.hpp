@@ -124,7 +124,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
                                      const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
@@ -172,7 +172,7 @@ XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, 
   g.sync();
   fence<scope::system, order::release>();
   not_before(found.broken);
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   const xio_status_t status = agree(g, ctx, t, x, {{tag, {}}, bytes});
   // All threads see the stores that members made before their words: one thread has seen a word, and its fence comes
   // first.
@@ -261,7 +261,7 @@ XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u
   XIO_ROLLED for (u64 r = 0;; ++r) {
     const u64 before = x.epoch;
     if (r < rounds) {
-      if (!begin(g, t, tag, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+      if (!begin(g, t, tag, &x)) return refuse_channel(g, ctx, t, tag);
       mine = first_of(mine, send_round(g, ctx, t, x, r, job));
     }
     if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
@@ -280,7 +280,7 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
                                           const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   if constexpr (Op == k_by_kind) {
     return end(g, t, x,
                kinds<T>::log2_size(job.kind) == 3 ? reduce_piece<Op, u64>(g, ctx, t, x, job)
