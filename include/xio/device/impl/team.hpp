@@ -366,7 +366,7 @@ XIO_OUT_OF_LINE xio_status_t refuse_by_one(xio_team_t t, slim_ctx ctx, u32 tag) 
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
   auto status = static_cast<xio_status_t>(static_cast<int>(broken));
   if (status == XIO_ERR_ARG) {
-    exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, k_refuses, 0};
+    exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, load<scope::agent, order::relaxed>(&s.refused), 0};
     store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
     const xio_status_t sent = send_headers(thread_group::here(), ctx, t, x);
     const xio_status_t met = first_of(sent, hear_headers(thread_group::here(), ctx, t, x));

@@ -110,16 +110,17 @@ XIO_DEVICE contradiction contradiction_of(const xio_team_t& t, const cast& c, u3
     const u64 word = load<scope::system, order::relaxed>(message(t, u64{c.epoch} + 1, from));
     if (!is_of(word, c.flag())) continue;
     const u32 tag = static_cast<u32>(word), refused = is_refusal(tag) ? (tag & k_tag_cast) >> k_tag_cast_shift : 0;
-    if (refused == c.number + 1 || (from == parent && (refused == 0 || refused > c.number + 1)))
-      found = {from, tag, true};
+    const bool counts = refused == c.number + 1 || (from == parent && (refused == 0 || refused > c.number + 1));
+    // Of several the one that says why.
+    if (counts && (!found.is_there || (tag & ~k_tag_cast) != k_refuses)) found = {from, tag, true};
   }
   const u64 word = load<scope::system, order::relaxed>(round_word(t, c.epoch + 1, round));
-  if (is_of(word, c.flag())) found = {parent, static_cast<u32>(word), true};
+  if (is_of(word, c.flag()) && !found.is_there) found = {parent, static_cast<u32>(word), true};
   return found;
 }
 
-// Waits for the parent, 2^round before this member.
-XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 round) {
+// Waits for the parent, 2^round before this member. *is_told: whoever found a mistake has told all of it.
+XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 round, bool* is_told) {
   const u32 parent = (t.my_pe + t.n_pes - (1u << round)) % t.n_pes;
   const u64* place = cast_word(t, c.number, round);
   exchange x{c.epoch, c.tag, 0};
@@ -136,27 +137,27 @@ XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, cons
   });
   await(t, 0);
   fence<scope::system, order::acquire>();
-  if (!is_of(word, c.flag()) && other.is_there)
-    return tell_why(t, *ctx.view, x.header(), other.from, other.tag, status);
-  return status != XIO_OK || static_cast<u32>(word) != c.tag
-             ? tell_why(t, *ctx.view, x.header(), parent, static_cast<u32>(word), status)
-             : hdp_flush(ctx);
+  if (status == XIO_OK && static_cast<u32>(word) == c.tag && is_of(word, c.flag())) return hdp_flush(ctx);
+  if (is_of(word, c.flag()) || !other.is_there) other = {parent, static_cast<u32>(word), false};
+  *is_told = other.is_there && is_refusal(other.tag);
+  return tell_why(t, *ctx.view, x.header(), other.from, other.tag, status);
 }
 
-// To all members, in the word of the next exchange. `stated` is this PE's reason, or k_refuses.
-XIO_DEVICE void refuse_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 stated) {
-  const exchange next{c.epoch + 1, stated | (c.number + 1) << k_tag_cast_shift, 0};
-  send_headers(thread_group::here(), ctx, t, next);
+// Says why, in the word of the next exchange, which refuse_by_one makes. Members that were told need not tell.
+XIO_DEVICE void refuse_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 why, bool is_told) {
+  const exchange next{c.epoch + 1, why | (c.number + 1) << k_tag_cast_shift, 0};
+  store<scope::agent, order::relaxed>(&state_of(t).refused, next.tag);
+  if (!is_told) send_headers(thread_group::here(), ctx, t, next);
 }
 
 // Takes part in a cast, whose data at the root lies in registered memory, behind a release.
-XIO_DEVICE xio_status_t pass_on(const slim_ctx& ctx, const xio_team_t& t, const cast& c) {
+XIO_DEVICE xio_status_t pass_on(const slim_ctx& ctx, const xio_team_t& t, const cast& c, bool* is_told) {
   const u32 n = t.n_pes, at = (t.my_pe + n - c.root) % n;
   u32 rounds = team_rounds_of(n);
   const unsigned char* data = c.from;
   if (at != 0) {
     for (rounds = 0; (at >> rounds & 1) == 0;) ++rounds;
-    if (const xio_status_t heard = hear_cast(ctx, t, c, rounds); heard != XIO_OK) return heard;
+    if (const xio_status_t heard = hear_cast(ctx, t, c, rounds, is_told); heard != XIO_OK) return heard;
     data = c.place != nullptr ? c.place : data_behind(cast_word(t, c.number, rounds));
     fence_before_stores<scope::system>();
   }
@@ -178,8 +179,9 @@ XIO_OUT_OF_LINE xio_status_t cast_by_one(xio_team_t t, slim_ctx ctx, cast c, u32
   for (u32 k = 0; k + 1 < t.n_pes; ++k)
     if (is_hole(ctx, pe_of(t, other(t, k)))) status = refuse_hole(t, *ctx.view, c.tag);
   const bool refuses = is_refusal(stated);
-  if (status == XIO_OK) status = refuses ? XIO_ERR_ARG : pass_on(ctx, t, c);
-  if (status == XIO_ERR_ARG) refuse_cast(ctx, t, c, refuses ? stated : k_refuses);
+  bool is_told = false;
+  if (status == XIO_OK) status = refuses ? XIO_ERR_ARG : pass_on(ctx, t, c, &is_told);
+  if (status == XIO_ERR_ARG) refuse_cast(ctx, t, c, refuses ? stated : k_refuses, is_told);
   if (status != XIO_OK) store<scope::agent, order::relaxed>(&s.broken, static_cast<u32>(static_cast<int>(status)));
   return status;
 }

@@ -94,7 +94,7 @@ XIO_SLOW_PATH xio_status_t broadcast_by_network(Group g, xio_ctx_t ctx, xio_team
     if (!own.is_good()) refuse_own(g, ctx, t, tag, own.why);
   } else {
     if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(g, ctx, t, tag);
-    const xio_status_t status = agree(g, ctx, t, x, {own, b.bytes});
+    const xio_status_t status = agree_in_rounds(g, ctx, t, x, {own, b.bytes});
     if (status != XIO_OK || b.bytes == 0) return status;
     if (takes_shares(t, b.bytes)) return broadcast_shares(g, ctx, t, x, b);
   }
