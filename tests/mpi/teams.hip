@@ -404,12 +404,34 @@ void a_missing_member(const rig::team& t, const place& p) {
   t.barrier();
 }
 
+// Many calls one after the other from turning roots, with a member that comes late each time: more than there are
+// places of casts, and calls of another kind in between.
+__global__ void in_a_row(xio_ctx_t ctx, xio_team_t t, uint64_t* dst, uint64_t* src, int* bad) {
+  const int n = xio_team_n_pes(t), me = xio_team_my_pe(t);
+  for (uint64_t i = 1; i <= 60; ++i) {
+    const int root = static_cast<int>(i * i % static_cast<uint64_t>(n)), late = static_cast<int>(i * 5 % n);
+    for (int turn = 0; turn < 300 && me == late; ++turn) xio_pause();
+    if (threadIdx.x == 0) *src = i * 1000 + static_cast<uint64_t>(me);
+    __syncthreads();
+    if (i % 23 == 0 && xio_fcollect_wg(ctx, t, dst + 1, src, sizeof *src) != XIO_OK) *bad = 1;
+    if (xio_broadcast_wg(ctx, t, dst, src, sizeof *src, root) != XIO_OK) *bad = 2;
+    if (me != root && *dst != i * 1000 + static_cast<uint64_t>(root)) *bad = 3;
+    for (int m = 0; i % 23 == 0 && m < n; ++m)
+      if (dst[1 + m] != i * 1000 + static_cast<uint64_t>(m)) *bad = 4;
+    __syncthreads();
+  }
+}
+
 void messages(const rig::team& t) {
   xio_team_t team{};
   MUST(xio_team_world(t.world(), &team));
   const size_t bytes = std::max(k_mib, static_cast<size_t>(t.n) * 40000) + 64;
   place p{team, t.symmetric<unsigned char>(bytes), t.symmetric<unsigned char>(bytes), bytes};
   count_messages(t, p);
+  const rig::device_array<int> bad(1);
+  RUN(in_a_row, 1, 64, t.ctx, team, reinterpret_cast<uint64_t*>(p.dst), reinterpret_cast<uint64_t*>(p.src), bad.data());
+  rig::expect(bad.get()[0] == 0, "sixty broadcasts in a row: step %d", bad.get()[0]);
+  t.barrier();
   if (t.n == 5 || t.n == 9) {
     rig::team::write(p.src, rig::source_of(t.me, bytes));
     a_wrong_member(t, p);
