@@ -239,7 +239,8 @@ int children_of(int me, int n) {
 int words_of(int n) { return n > 8 ? log2_up(n) : n - 1; }
 int pieces_of(size_t bytes, int n) { return static_cast<int>((bytes / static_cast<size_t>(n) + 65535) / 65536); }
 
-// What a PE sends in `calls` such calls: messages exactly, and at most so many times the bytes beside 16 a message.
+// The messages of a PE in `calls` such calls: messages exactly, and at most so many times the bytes beside 16 a
+// message.
 struct message_count {
   const char* name;
   moving what;

@@ -68,7 +68,7 @@ XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetr
   return is_behind_engine(p) ? nullptr : p.direct + sizeof(heap_head) + at;
 }
 
-// What functions out of line are given of a ctx: it travels in registers.
+// The part of a ctx that functions out of line take: it travels in registers.
 struct slim_ctx {
   const ctx_view* view;
   u32 own_ms;

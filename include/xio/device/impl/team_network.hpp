@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // How members reach each other where a network lies between them: by few messages, for one costs as much as kilobytes
-// do. What one thread does, out of line; docs/teams.md has the laws and their reasons.
+// do. The steps that one thread makes, out of line; docs/teams.md has the laws and their reasons.
 //
 // Rounds. In round r a member sends to the one 2^r behind it, and hears the one 2^r before it. Each has then heard of
-// all, as in go_round; what goes with the words is a size that all compare, or the blocks that the sender has so far.
+// all, as in go_round; a size that all compare goes with the words, or the blocks that the sender has so far.
 //
-// Casts. What a root sends goes down a binomial tree: a member at distance d behind the root has the parent d without
+// Casts. The data of a root goes down a binomial tree: a member at distance d behind the root has the parent d without
 // its lowest bit. A member hears its parent alone, so a cast is no exchange, and these hold:
 //   - a cast belongs to the exchange before it, and there are k_casts at most before the next one. A member that casts
 //     has heard all in that exchange, so all have taken what was cast before it, and each place is free again.
-//   - a place of a cast has one writer, whatever root is named: the member 2^r before this one writes to place r.
-//   - whoever finds another call than its own, or refuses its arguments, says so in the word of the next exchange, to
-//     all: members that wait for the same cast look there. What those who had their data already cannot know, they are
-//     told by that exchange: it is refused for all (refuse_by_one), and the one behind it can succeed.
+//   - a place of a cast has one writer, no matter which root is named: the member 2^r before this one writes to place
+//   r.
+//   - a member that finds another call than its own, or refuses its arguments, says so in the word of the next
+//   exchange,
+//     to all: members that wait for the same cast look there. Those who had their data already learn of it by that
+//     exchange: it is refused for all (refuse_by_one), and the one behind it can succeed.
 #pragma once
 #include "xio/device/impl/team.hpp"
 
@@ -119,8 +121,10 @@ XIO_DEVICE contradiction contradiction_of(const xio_team_t& t, const cast& c, u3
   return found;
 }
 
-// Waits for the parent, 2^round before this member. *is_told: whoever found a mistake has told all of it.
-XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 round, bool* is_told) {
+// Waits for the parent, 2^round before this member. *is_reported: the member
+// that found a mistake has told all of it.
+XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 round,
+                                  bool* is_reported) {
   const u32 parent = (t.my_pe + t.n_pes - (1u << round)) % t.n_pes;
   const u64* place = cast_word(t, c.number, round);
   exchange x{c.epoch, c.tag, 0};
@@ -130,7 +134,7 @@ XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, cons
   await(t, parent + 1);
   const xio_status_t status = poll_members<0>(ctx, t, x, [&] {
     if (++looks % 64 == 0) other = contradiction_of(t, c, round, parent);
-    // What contradicts comes behind the parent's word, if that comes.
+    // A contradiction comes behind the parent's word, if that comes.
     if (other.is_there) fence<scope::system, order::acquire>();
     word = load<scope::system, direct::k_watch_load>(place);
     return is_of(word, c.flag()) || other.is_there;
@@ -139,25 +143,26 @@ XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, cons
   fence<scope::system, order::acquire>();
   if (status == XIO_OK && static_cast<u32>(word) == c.tag && is_of(word, c.flag())) return hdp_flush(ctx);
   if (is_of(word, c.flag()) || !other.is_there) other = {parent, static_cast<u32>(word), false};
-  *is_told = other.is_there && is_refusal(other.tag);
+  *is_reported = other.is_there && is_refusal(other.tag);
   return tell_why(t, *ctx.view, x.header(), other.from, other.tag, status);
 }
 
-// Says why, in the word of the next exchange, which refuse_by_one makes. Members that were told need not tell.
-XIO_DEVICE void refuse_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 why, bool is_told) {
+// Says why, in the word of the next exchange, which refuse_by_one makes. Not where another member has
+// reported it to all.
+XIO_DEVICE void refuse_cast(const slim_ctx& ctx, const xio_team_t& t, const cast& c, u32 why, bool is_reported) {
   const exchange next{c.epoch + 1, why | (c.number + 1) << k_tag_cast_shift, 0};
   store<scope::agent, order::relaxed>(&state_of(t).refused, next.tag);
-  if (!is_told) send_headers(thread_group::here(), ctx, t, next);
+  if (!is_reported) send_headers(thread_group::here(), ctx, t, next);
 }
 
 // Takes part in a cast, whose data at the root lies in registered memory, behind a release.
-XIO_DEVICE xio_status_t pass_on(const slim_ctx& ctx, const xio_team_t& t, const cast& c, bool* is_told) {
+XIO_DEVICE xio_status_t pass_on(const slim_ctx& ctx, const xio_team_t& t, const cast& c, bool* is_reported) {
   const u32 n = t.n_pes, at = (t.my_pe + n - c.root) % n;
   u32 rounds = team_rounds_of(n);
   const unsigned char* data = c.from;
   if (at != 0) {
     for (rounds = 0; (at >> rounds & 1) == 0;) ++rounds;
-    if (const xio_status_t heard = hear_cast(ctx, t, c, rounds, is_told); heard != XIO_OK) return heard;
+    if (const xio_status_t heard = hear_cast(ctx, t, c, rounds, is_reported); heard != XIO_OK) return heard;
     data = c.place != nullptr ? c.place : data_behind(cast_word(t, c.number, rounds));
     fence_before_stores<scope::system>();
   }
@@ -179,9 +184,9 @@ XIO_OUT_OF_LINE xio_status_t cast_by_one(xio_team_t t, slim_ctx ctx, cast c, u32
   for (u32 k = 0; k + 1 < t.n_pes; ++k)
     if (is_hole(ctx, pe_of(t, other(t, k)))) status = refuse_hole(t, *ctx.view, c.tag);
   const bool refuses = is_refusal(stated);
-  bool is_told = false;
-  if (status == XIO_OK) status = refuses ? XIO_ERR_ARG : pass_on(ctx, t, c, &is_told);
-  if (status == XIO_ERR_ARG) refuse_cast(ctx, t, c, refuses ? stated : k_refuses, is_told);
+  bool is_reported = false;
+  if (status == XIO_OK) status = refuses ? XIO_ERR_ARG : pass_on(ctx, t, c, &is_reported);
+  if (status == XIO_ERR_ARG) refuse_cast(ctx, t, c, refuses ? stated : k_refuses, is_reported);
   if (status != XIO_OK) store<scope::agent, order::relaxed>(&s.broken, static_cast<u32>(static_cast<int>(status)));
   return status;
 }

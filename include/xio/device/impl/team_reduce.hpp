@@ -157,7 +157,7 @@ XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_te
 // All have come, with the same tag and size, and their ordinary stores from before are visible: exchange_headers for
 // tags that do not have all of the size.
 template <class Group>
-XIO_SLOW_PATH xio_status_t meet(Group g, xio_ctx_t ctx, xio_team_t t, statement own, exchange* x) {
+XIO_SLOW_PATH xio_status_t agree_visibly(Group g, xio_ctx_t ctx, xio_team_t t, statement own, exchange* x) {
   channel_values found = load_channel(t);
   g.sync();
   fence<scope::system, order::release>();
@@ -173,7 +173,7 @@ XIO_SLOW_PATH xio_status_t meet(Group g, xio_ctx_t ctx, xio_team_t t, statement 
 template <class Group>
 XIO_DEVICE xio_status_t exchange_sizes(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u64 bytes) {
   exchange x;
-  return meet(g, ctx, t, {{tag, {}}, bytes}, &x);
+  return agree_visibly(g, ctx, t, {{tag, {}}, bytes}, &x);
 }
 
 // The second exchange is behind the stores, and then nobody's source is read any more. Members that have nothing to
@@ -229,7 +229,7 @@ struct getting {
   }
 };
 
-// What a step gets of members first, first + 1, ...: `bytes` each, to places `piece` bytes apart.
+// A step gets of members first, first + 1, ... `bytes` each, to places `piece` bytes apart.
 struct got_step {
   const unsigned char* from;
   unsigned char* to;
@@ -291,7 +291,7 @@ XIO_DEVICE void combine_step(const Group& g, const xio_ctx_t& ctx, const xio_tea
 template <xio_reduction Op, class T, class Group>
 XIO_SLOW_PATH xio_status_t reduce_getting(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
   exchange x;
-  if (const xio_status_t come = meet(g, ctx, t, {{tag, {}}, job.bytes}, &x); come != XIO_OK) return come;
+  if (const xio_status_t come = agree_visibly(g, ctx, t, {{tag, {}}, job.bytes}, &x); come != XIO_OK) return come;
   const getting all(t, job);
   const unsigned char* from = job.block(t.my_pe);
   xio_status_t status = XIO_OK;
