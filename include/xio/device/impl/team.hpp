@@ -213,8 +213,7 @@ XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, u64 heade
                 c, 0);
   if (status != XIO_OK) return status;
   if (is_refusal(tag)) return XIO_ERR_ARG;
-  return refuse(c, t, XIO_ERR_ARG,
-                {refusal::unlike, pe, tag, is_refusal(found) ? found & ~k_tag_cast : found, from, 0, 0});
+  return refuse(c, t, XIO_ERR_ARG, {refusal::unlike, pe, tag, found, from, 0, 0});
 }
 
 // The status of a wait for member `from`, whose header was `head` in the end.
@@ -366,7 +365,7 @@ XIO_OUT_OF_LINE xio_status_t refuse_by_one(xio_team_t t, slim_ctx ctx, u32 tag) 
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
   auto status = static_cast<xio_status_t>(static_cast<int>(broken));
   if (status == XIO_ERR_ARG) {
-    exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, load<scope::agent, order::relaxed>(&s.refused), 0};
+    exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, k_refuses, 0};
     store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
     const xio_status_t sent = send_headers(thread_group::here(), ctx, t, x);
     const xio_status_t met = first_of(sent, hear_headers(thread_group::here(), ctx, t, x));

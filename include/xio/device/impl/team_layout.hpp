@@ -25,7 +25,6 @@ struct alignas(128) channel_state {
   std::uint64_t cast_epoch;  // after which exchange the last cast was,
   std::uint32_t casts;       // and how many there have been since
   std::uint32_t awaited;     // the member that a tree or round waits for, plus 1; or 0
-  std::uint32_t refused;     // what this member has said of the last cast that it refused
 };
 
 // The token is random, so that memory which was a team's and has other data is not taken for that team's.

@@ -160,18 +160,23 @@ XIO_DEVICE xio_status_t hear_statement(const xio_ctx_t& ctx, const xio_team_t& t
   return tell_why(t, ctx_of(ctx), x.header(), from, x.tag, XIO_OK);
 }
 
-// That exchange in rounds: log2 n messages of a member instead of n - 1.
+// An exchange of rounds that carry something, which the group has stored in outgoing(t, x.epoch, 0).
+template <class Group>
+XIO_DEVICE xio_status_t carry_and_end(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                      const stated_call& own, load_of_rounds load) {
+  fence<scope::system, order::release>();
+  g.sync();
+  xio_status_t status = g.leader() ? carry_rounds(t, slim_of(ctx), x, load) : XIO_OK;
+  if (!own.is_good() && was_heard(status)) status = refuse_own(g, ctx, t, own.tag, own.why);
+  status = end(g, t, x, status);
+  fence<scope::system, order::acquire>();
+  return status;
+}
+
 template <class Group>
 XIO_SLOW_PATH xio_status_t agree_in_rounds(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, statement own) {
-  g.sync();
-  xio_status_t status = XIO_OK;
-  if (g.leader()) {
-    store<scope::system, order::relaxed>(outgoing(t, x.epoch, 0), own.bytes);
-    fence<scope::system, order::release>();
-    status = carry_rounds(t, slim_of(ctx), x, own.words * 4, false);
-  }
-  if (!own.call.is_good() && was_heard(status)) status = refuse_own(g, ctx, t, own.call.tag, own.call.why);
-  return end(g, t, x, status);
+  if (g.leader()) store<scope::system, order::relaxed>(outgoing(t, x.epoch, 0), own.bytes);
+  return carry_and_end(g, ctx, t, x, own.call, {own.words * 4, false});
 }
 
 // That exchange. XIO_OK: all members are in one call, and find no fault with their arguments.

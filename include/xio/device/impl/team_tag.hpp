@@ -22,8 +22,6 @@ enum class op : std::uint32_t {
   reduce_scatter
 };
 constexpr std::uint32_t k_refuses = 0;  // the tag of a member that has heard of another call than its own
-// In a refusal: which cast since the last exchange was refused, plus 1 (team_network.hpp).
-constexpr std::uint32_t k_tag_cast_shift = 24, k_tag_cast = 15u << k_tag_cast_shift;
 
 constexpr std::uint32_t k_tag_folded = 1u << 19;
 constexpr std::uint32_t k_tag_bytes = k_tag_folded - 1;
