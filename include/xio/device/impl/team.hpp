@@ -355,22 +355,21 @@ XIO_DEVICE xio_status_t send_headers(const Group& g, const Ctx& ctx, const xio_t
   return send_released_headers(g, ctx, t, x);
 }
 
-// The status of a call for which begin() was false, by one thread. A broadcast that this member refused, and that
-// others may have made, ends here: they learn of it, all refuse this call, and the next one can succeed. The team
-// first: so all travels in registers.
+// The status of a call for which begin() was false, by one thread. The team first: so all travels in registers. A cast
+// that this member has refused ends here: all refuse this call, and the next one can succeed.
 XIO_OUT_OF_LINE xio_status_t refuse_by_one(xio_team_t t, slim_ctx ctx, u32 tag) {
   channel_state& s = state_of(t);
   if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
     return refuse(*ctx.view, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
   const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
-  auto status = static_cast<xio_status_t>(static_cast<int>(broken));
+  const auto status = static_cast<xio_status_t>(static_cast<int>(broken));
   if (status == XIO_ERR_ARG) {
     exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, k_refuses, 0};
     store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
     const xio_status_t sent = send_headers(thread_group::here(), ctx, t, x);
-    const xio_status_t met = first_of(sent, hear_headers(thread_group::here(), ctx, t, x));
-    store<scope::agent, order::relaxed>(&s.broken, was_heard(met) ? 0 : static_cast<u32>(static_cast<int>(met)));
-    if (!was_heard(met)) return met;
+    const xio_status_t heard = first_of(sent, hear_headers(thread_group::here(), ctx, t, x));
+    store<scope::agent, order::relaxed>(&s.broken, was_heard(heard) ? 0 : static_cast<u32>(static_cast<int>(heard)));
+    if (!was_heard(heard)) return heard;
   }
   const refusal why = status == XIO_ERR_PEER ? refusal::excluded : refusal::broken;
   return refuse(*ctx.view, t, status, {why, k_no_pe, tag, 0, broken, 0, 0});
@@ -401,23 +400,12 @@ XIO_DEVICE xio_status_t wait_round(const Ctx& ctx, const xio_team_t& t, exchange
   return status == XIO_OK ? status : tell_why(t, ctx_of(ctx), x.header(), from, *heard, status);
 }
 
-// Rounds of words alone, and all that has to be alike is the tag. Over a network others carry something, see
-// carried_rounds.
-template <class Ctx>
-struct bare_rounds {
-  const Ctx& ctx;
-  const xio_team_t& t;
-  u64 epoch;
-  XIO_DEVICE xio_status_t send(u32 round, u64 value, u32 to, u32) const {
-    return send_word(ctx, t, round_word(t, epoch, round), value, to);
-  }
-  XIO_DEVICE bool is_alike(u32) const { return true; }
-};
-
 // By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
 // another call passes that on. Then headers go to all, for members whose calls wait for these.
-template <class Ctx, class Rounds>
-XIO_DEVICE xio_status_t go_round(const Ctx& ctx, const xio_team_t& t, exchange& x, const Rounds& rounds) {
+// send(round, value, to, from) sends the word of a round, and alike(round) is false where more than the tag differs.
+template <class Ctx, class Send, class Alike>
+XIO_DEVICE xio_status_t go_round(const Ctx& ctx, const xio_team_t& t, exchange& x, const Send& send,
+                                 const Alike& alike) {
   u32 said = x.tag;
   xio_status_t status = XIO_OK;
   for (u32 round = 0; (u64{1} << round) < t.n_pes && status == XIO_OK; ++round) {
@@ -427,12 +415,12 @@ XIO_DEVICE xio_status_t go_round(const Ctx& ctx, const xio_team_t& t, exchange& 
     // The word passes on what came with the one before: that needs a release of this PE (sync.hpp).
     if (round != 0) fence_before_stores<scope::system>();
     u32 heard = k_refuses;
-    status = rounds.send(round, x.flagged(said), to, from);
+    status = send(round, x.flagged(said), to, from);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
-    const bool alike = heard == said && rounds.is_alike(round);
+    const bool differs = heard != said || !alike(round);
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (!alike && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
-    if (!alike) said = k_refuses;
+    if (differs && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
+    if (differs) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
@@ -459,8 +447,10 @@ XIO_DEVICE xio_status_t synchronise(const Group& g, const xio_ctx_t& ctx, const 
   if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   x.since = since;
   if (t.n_pes > k_all_to_all) {
-    const bare_rounds<xio_ctx_t> rounds{ctx, t, x.epoch};
-    return end(g, t, x, g.leader() ? go_round(ctx, t, x, rounds) : XIO_OK);
+    const auto send = [&](u32 round, u64 value, u32 to, u32) {
+      return send_word(ctx, t, round_word(t, x.epoch, round), value, to);
+    };
+    return end(g, t, x, g.leader() ? go_round(ctx, t, x, send, [](u32) { return true; }) : XIO_OK);
   }
   const xio_status_t sent = send_released_headers(g, ctx, t, x);
   return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));

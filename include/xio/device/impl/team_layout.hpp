@@ -67,10 +67,8 @@ constexpr std::uint32_t k_casts = 8, k_most_cast_bytes = 256;
 XIO_TEAM_FUNCTION constexpr std::uint32_t team_cast_bytes(std::uint32_t packet_bytes) {
   return packet_bytes < k_most_cast_bytes ? packet_bytes : k_most_cast_bytes;
 }
-XIO_TEAM_FUNCTION constexpr std::uint32_t team_rounds_of(std::uint64_t n) {
-  std::uint32_t rounds = 0;
-  while ((std::uint64_t{1} << rounds) < n) ++rounds;
-  return rounds;
+XIO_TEAM_FUNCTION constexpr std::uint32_t team_rounds_of(std::uint64_t n, std::uint32_t from = 0) {
+  return std::uint64_t{1} << from >= n ? from : team_rounds_of(n, from + 1);
 }
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_casts_at(std::uint64_t n, std::uint32_t packet_bytes,
                                                         std::uint64_t area_bytes) {

@@ -36,29 +36,21 @@ struct load_of_rounds {
   u32 bytes;
   bool gathers;
 };
-struct carried_rounds {
-  const slim_ctx& ctx;
-  const xio_team_t& t;
-  u64 epoch;
-  load_of_rounds what;
-
-  XIO_DEVICE u64* size(u32 round) const { return round_word(t, epoch, k_round_sizes + round); }
-  XIO_DEVICE xio_status_t send(u32 round, u64 value, u32 to, u32 from) const {
+XIO_OUT_OF_LINE xio_status_t carry_rounds(xio_team_t t, slim_ctx ctx, exchange x, load_of_rounds what) {
+  u64* own = outgoing(t, x.epoch, 0);
+  const auto size = [&](u32 round) { return round_word(t, x.epoch, k_round_sizes + round); };
+  const auto send = [&](u32 round, u64 value, u32 to, u32 from) {
     const u32 pe = pe_of(t, to), have = 1u << round, lack = t.n_pes - have;
-    u64* own = outgoing(t, epoch, 0);
     await(t, from + 1);
     if (is_hole(ctx, pe)) return refuse_hole(t, *ctx.view, static_cast<u32>(value));
-    const u64 bytes = what.gathers ? u64{have < lack ? have : lack} * what.bytes : what.bytes;
-    void* place = what.gathers ? own + u64{have} * what.bytes / sizeof *own : size(round);
-    return put_word_by_one({place, own, bytes}, *ctx.view, pe, round_word(t, epoch, round), value);
-  }
-  XIO_DEVICE bool is_alike(u32 round) const {
-    return what.gathers || what.bytes == 0 ||
-           load<scope::system, order::relaxed>(size(round)) == *outgoing(t, epoch, 0);
-  }
-};
-XIO_OUT_OF_LINE xio_status_t carry_rounds(xio_team_t t, slim_ctx ctx, exchange x, load_of_rounds what) {
-  const xio_status_t status = go_round(ctx, t, x, carried_rounds{ctx, t, x.epoch, what});
+    outgoing_block b{size(round), own, what.bytes};
+    if (what.gathers) b = {own + u64{have} * what.bytes / 8, own, u64{have < lack ? have : lack} * what.bytes};
+    return put_word_by_one(b, *ctx.view, pe, round_word(t, x.epoch, round), value);
+  };
+  const bool compares = !what.gathers && what.bytes != 0;
+  const xio_status_t status = go_round(ctx, t, x, send, [&](u32 round) {
+    return !compares || load<scope::system, order::relaxed>(size(round)) == *own;
+  });
   await(t, 0);
   return status;
 }
@@ -68,9 +60,7 @@ XIO_OUT_OF_LINE xio_status_t carry_rounds(xio_team_t t, slim_ctx ctx, exchange x
 // The place where the parent of a member writes, or the number of rounds at the root.
 XIO_DEVICE u32 tree_round(u32 member, u32 root, u32 n) {
   const u32 at = (member + n - root) % n;
-  u32 round = 0;
-  while ((1u << round) < n && (at >> round & 1) == 0) ++round;
-  return round;
+  return at == 0 ? team_rounds_of(n) : lowest_bit(at);
 }
 
 struct cast {
@@ -81,7 +71,6 @@ struct cast {
   const unsigned char* from;  // at the root
 
   XIO_DEVICE u32 flag() const { return static_cast<u32>(epoch) + 1; }
-  XIO_DEVICE u64 flagged(u32 value) const { return (u64{flag()} << 32) | value; }
 };
 // How many there have been since exchange `epoch`.
 XIO_DEVICE u32 casts_since(const xio_team_t& t, u64 epoch) {
@@ -149,7 +138,8 @@ XIO_OUT_OF_LINE xio_status_t cast_by_one(xio_team_t t, slim_ctx ctx, cast c, u32
     u64* word = cast_word(t, c.number, r);
     const outgoing_block b{c.place != nullptr ? c.place : data_behind(word), data, refuses ? 0 : c.bytes};
     const u32 said = !refuses ? c.tag : is_refusal(stated) ? stated : k_refuses;
-    const xio_status_t sent = put_word_by_one(b, *ctx.view, pe_of(t, (t.my_pe + (1u << r)) % n), word, c.flagged(said));
+    const xio_status_t sent =
+        put_word_by_one(b, *ctx.view, pe_of(t, (t.my_pe + (1u << r)) % n), word, u64{c.flag()} << 32 | said);
     if (sent != XIO_OK) status = sent;
   }
   if (status != XIO_OK) store<scope::agent, order::relaxed>(&s.broken, static_cast<u32>(static_cast<int>(status)));
