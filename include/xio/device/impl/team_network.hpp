@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Members that a network lies between reach each other by few messages: docs/teams.md has the laws and their reasons.
-// These are the steps that one thread makes, out of line.
-//
-// Rounds are those of go_round; a size that all compare goes with the words, or the blocks that the sender has so far.
+// Members that a network lies between reach each other by few messages (docs/teams.md): the steps that one thread
+// makes.
 //
 // Casts. The data of a root goes down a binomial tree: a member at distance d behind the root has the parent d without
-// its lowest bit. A member hears its parent alone, so a cast is no exchange, and these hold:
+// its lowest bit. It hears its parent alone, so a cast is no exchange, and these hold:
 //   - a cast belongs to the exchange before it, and there are k_casts at most before the next one. A member that casts
 //     has heard all in that exchange, so all have taken what was cast before it, and each place is free again.
 //   - a place has one writer, no matter which root is named: the member 2^r before this one writes to place r.

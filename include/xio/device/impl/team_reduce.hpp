@@ -229,43 +229,27 @@ struct getting {
   }
 };
 
-// A step gets of members first, first + 1, ... `bytes` each, to places `piece` bytes apart.
-struct got_step {
-  const unsigned char* from;
-  unsigned char* to;
-  u64 piece, bytes;
-  u32 first, count;
-};
-XIO_DEVICE got_step got_of(const getting& all, const unsigned char* from, u64 step) {
-  const u32 first = all.first(step);
-  return {
-      from + all.share.from + all.at(step), all.place(step, first), all.piece, all.bytes(step), first, all.count(step)};
-}
-
-// Posts that, or waits until it is there: for the queues to those members alone.
-XIO_OUT_OF_LINE xio_status_t get_step(got_step s, xio_team_t t, const ctx_view& c) {
-  xio_status_t status = XIO_OK;
-  for (u32 i = 0; i != s.count && status == XIO_OK; ++i) {
-    const u32 pe = pe_of(t, s.first + i);
-    if (s.first + i == t.my_pe || !is_behind_engine(c.peers[pe])) continue;
-    unsigned char* to = s.to + i * s.piece;
-    status = engine_get(c, choose(c, pe, s.bytes, true), pe, to, heap_offset_of(c, s.from), s.bytes).status;
-    record_unposted(c, status, call_of(call_kind::get, s.from, to, s.bytes, static_cast<int>(pe)));
-  }
-  return status;
-}
-XIO_OUT_OF_LINE xio_status_t wait_step(xio_team_t t, const ctx_view& c, u32 first, u32 count) {
+// Posts the gets of a step, or waits for them: for the queues to its members alone.
+XIO_OUT_OF_LINE xio_status_t get_step(xio_team_t t, const ctx_view& c, getting all, const unsigned char* from, u64 step,
+                                      bool waits) {
   waited done{0, XIO_OK};
-  for (u32 m = first; m != first + count; ++m) {
-    const peer_view& p = c.peers[pe_of(t, m)];
+  for (u32 m = all.first(step), end = m + all.count(step); m != end && done.status == XIO_OK; ++m) {
+    const u32 pe = pe_of(t, m);
+    const peer_view& p = c.peers[pe];
     if (m == t.my_pe || !is_behind_engine(p)) continue;
     await(t, m + 1);
-    for_queues_to(p, [&](const ring_view& r) { quiet_next(r, *c.world, &done); });
-    if (is_excluded(p.small)) done.status = XIO_ERR_PEER;
+    if (waits) {
+      for_queues_to(p, [&](const ring_view& r) { quiet_next(r, *c.world, &done); });
+      if (is_excluded(p.small)) done.status = XIO_ERR_PEER;
+      continue;
+    }
+    const u64 offset = heap_offset_of(c, from) + all.share.from + all.at(step), bytes = all.bytes(step);
+    done.status = engine_get(c, choose(c, pe, bytes, true), pe, all.place(step, m), offset, bytes).status;
+    record_unposted(c, done.status, call_of(call_kind::get, from, all.place(step, m), bytes, static_cast<int>(pe)));
   }
   await(t, 0);
   fence<scope::system, order::acquire>();
-  return first_of(done.status, hdp_flush(c));
+  return waits ? first_of(done.status, hdp_flush(c)) : done.status;
 }
 
 template <xio_reduction Op, class T, class Group>
@@ -295,14 +279,14 @@ XIO_SLOW_PATH xio_status_t reduce_getting(Group g, xio_ctx_t ctx, xio_team_t t, 
   const getting all(t, job);
   const unsigned char* from = job.block(t.my_pe);
   xio_status_t status = XIO_OK;
-  const auto get = [&](u64 step) {
-    return step < all.steps ? get_step(got_of(all, from, step), t, ctx_of(ctx)) : XIO_OK;
+  const auto get = [&](u64 step, bool waits) {
+    return step < all.steps ? get_step(t, ctx_of(ctx), all, from, step, waits) : XIO_OK;
   };
   XIO_ROLLED for (u64 step = 0; step < all.steps && status == XIO_OK; ++step) {
     status = by_leader(g, [&] {
-               const xio_status_t now = step == 0 ? get(0) : XIO_OK;
-               const xio_status_t next = first_of(now, get(step + 1));
-               return posted{0, first_of(next, wait_step(t, ctx_of(ctx), all.first(step), all.count(step)))};
+               const xio_status_t now = step == 0 ? get(0, false) : XIO_OK;
+               const xio_status_t next = first_of(now, get(step + 1, false));
+               return posted{0, first_of(next, get(step, true))};
              }).status;
     fence<scope::system, order::acquire>();
     if (status == XIO_OK) combine_step<Op, T>(g, ctx, t, job, all, step);
