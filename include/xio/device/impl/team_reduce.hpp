@@ -244,7 +244,7 @@ XIO_OUT_OF_LINE xio_status_t get_step(xio_team_t t, const ctx_view& c, getting a
       continue;
     }
     const u64 offset = heap_offset_of(c, from) + all.share.from + all.at(step), bytes = all.bytes(step);
-    done.status = engine_get(c, choose(c, pe, bytes, true), pe, all.place(step, m), offset, bytes).status;
+    done.status = engine_get(c, p.small, pe, all.place(step, m), offset, bytes).status;
     record_unposted(c, done.status, call_of(call_kind::get, from, all.place(step, m), bytes, static_cast<int>(pe)));
   }
   await(t, 0);
@@ -298,7 +298,7 @@ XIO_SLOW_PATH xio_status_t reduce_getting(Group g, xio_ctx_t ctx, xio_team_t t, 
     status = send_blocks(g, ctx, t, x, [=](u32) {
       return outgoing_block{mine, mine, job.scatter ? 0 : all.share.bytes};
     });
-  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  return end(g, t, x, status == XIO_OK ? wait_headers(g, ctx, t, x) : status);
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
