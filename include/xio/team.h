@@ -62,9 +62,9 @@ extern "C" {
  * The work memory is about 1 MiB for two members, 1.3 MiB for 8, 1 MiB for 64 (0.45, 0.7 and 0.5 MiB with
  * XIO_TEAM_AREA=16k): for each channel packets to and from every member, and three areas of XIO_TEAM_AREA bytes
  * (64 KiB). An area has a part for each other member, for what members send each other of a reduce that packets do not
- * carry. A part is how large a reduce may be to take one exchange instead of two, and how much of a larger one goes in
- * a round where a NIC or copy engine is the way. Programs with many teams that reduce little set 16k or less; no other
- * collective uses areas. */
+ * carry. A part is how large a reduce may be to take one exchange instead of two; of a larger one an area's bytes are
+ * got at a time where a NIC or copy engine is the way. Programs with many teams that reduce little set 16k or less; no
+ * other collective uses areas. */
 XIO_EXPORT xio_status_t xio_team_create(xio_world_t* world, const int* pes, size_t count, xio_team_t* team);
 /* Makes a team of all PEs, in their order. Collective over the world. Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_world(xio_world_t* world, xio_team_t* team);

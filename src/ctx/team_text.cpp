@@ -103,6 +103,8 @@ std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32
     case refusal::foreign: return "the team is of another world than the ctx; give a ctx of the world that made it";
     case refusal::destroyed: return "the team was destroyed; destroy it when no kernel uses it any more";
     case refusal::broken:
+      if (static_cast<std::int32_t>(r.found) == XIO_ERR_ARG)
+        return "a broadcast before it was refused by this member; now all know that, and the next call can succeed";
       return fmt::format(
           "an earlier call on this channel ended with {}; use another channel, or destroy the team and create it anew",
           xio_status_name(static_cast<xio_status_t>(static_cast<std::int32_t>(r.found))));

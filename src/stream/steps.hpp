@@ -104,7 +104,7 @@ XIO_DEVICE xio_status_t begin_move(const Group& g, const xio_ctx_t& ctx, const x
   if (const xio_status_t wrong = check_team(ctx, t, m.what); wrong != XIO_OK) return wrong;
   const stated_call own{m.tag, objection_to(ctx, t, m.b)};
   exchange x;
-  if (!begin(g, t, own.stated(), &x)) return refuse_channel(t, ctx_of(ctx), m.tag);
+  if (!begin(g, t, own.stated(), &x)) return refuse_channel(g, ctx, t, m.tag);
   return agree(g, ctx, t, x, {own, m.b.bytes});
 }
 
@@ -122,7 +122,7 @@ XIO_DEVICE void store_slice(const Group& g, const xio_ctx_t& ctx, const xio_team
 template <class Group>
 XIO_DEVICE xio_status_t end_move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
   exchange x;
-  if (!begin(g, t, tag, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!begin(g, t, tag, &x)) return refuse_channel(g, ctx, t, tag);
   send_direct_headers(g, ctx, t, x);
   return end(g, t, x, wait_headers(g, ctx, t, x));
 }

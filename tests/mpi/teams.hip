@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Teams: members, sync and barrier of several teams in every scope, wrong calls, and a member that does not
-// come. Any number of PEs.
+// come. Any number of PEs. With the argument `messages`: how many messages collectives take over a network, and what a
+// wrong or missing member of a tree does.
 #include <xio/team.h>
 
 #include "rig.hpp"
@@ -220,9 +221,181 @@ void after_the_end(const rig::team& t, xio_team_t everybody) {
   MUST(xio_team_destroy(t.world(), next));
 }
 
+// --- Messages over a network -------------------------------------------------------------------------
+
+enum moving { broadcasts, fcollects, alltoalls, reduces, reduces_in_place };
+constexpr int k_root = 1;
+constexpr size_t k_mib = size_t{1} << 20;
+
+// By the laws of docs/teams.md: log2 n, rounded up; the words by which members agree; and the children in a tree.
+int log2_up(int n) { return n == 1 ? 0 : 1 + log2_up((n + 1) / 2); }
+int words_of(int n) { return n > 8 ? log2_up(n) : n - 1; }
+int distance_of(int me, int n) { return (me - k_root + n) % n; }
+int children_of(int me, int n) {
+  int count = 0;
+  for (int at = distance_of(me, n), step = 1; at % (2 * step) == 0 && at + step < n; step *= 2) ++count;
+  return count;
+}
+int blocks(int, int n) { return n - 1 + words_of(n); }
+int large_reduce(int, int n) { return (n - 1) * (1 + (16 + n - 1) / n) + words_of(n); }  // pieces of 64 KiB
+
+// The messages of a PE in `calls` such calls, and at most so many times the bytes, where that is said.
+const struct {
+  moving what;
+  size_t bytes;
+  int calls;
+  int (*messages)(int me, int n);
+  double payloads;
+} k_counts[] = {
+    {broadcasts, 8, 1, children_of, 0},
+    {broadcasts, 8, 10, [](int me, int n) { return 10 * children_of(me, n) + log2_up(n); }, 0},
+    {broadcasts, 500, 1, [](int me, int n) { return children_of(me, n) + log2_up(n); }, 0},
+    {broadcasts, k_mib, 1, [](int, int n) { return n - 1 + log2_up(n); }, 1.001},
+    {fcollects, 8, 1, [](int, int n) { return words_of(n); }, 0},
+    {fcollects, 60, 1, [](int, int n) { return words_of(n); }, 0},
+    {fcollects, 40000, 1, blocks, 0},
+    {alltoalls, 40000, 1, blocks, 0},
+    {reduces, 4096, 1, [](int, int n) { return n > 5 ? 2 * (n - 1) + words_of(n) : n - 1; }, 4.1},
+    {reduces, k_mib, 1, large_reduce, 2},
+    {reduces_in_place, k_mib, 1, large_reduce, 2},
+};
+
+__global__ void call_once(xio_ctx_t ctx, xio_team_t t, moving what, float* dst, float* src, size_t bytes, int* status) {
+  xio_status_t s = XIO_OK;
+  float* from = what == reduces_in_place ? dst : src;
+  if (what == broadcasts) s = xio_broadcast_wg(ctx, t, dst, src, bytes, k_root);
+  if (what == fcollects) s = xio_fcollect_wg(ctx, t, dst, src, bytes);
+  if (what == alltoalls) s = xio_alltoall_wg(ctx, t, dst, src, bytes);
+  if (what >= reduces) s = xio_reduce_wg<xio_reduction::sum>(ctx, t, dst, from, bytes / sizeof *dst);
+  if (threadIdx.x == 0) *status = s;
+}
+struct place {
+  xio_team_t team;
+  float *dst, *src;
+  size_t count;
+};
+xio_status_t call_by(const rig::team& t, const place& p, moving what, size_t bytes) {
+  const rig::device_array<int> status(1);
+  RUN(call_once, 1, 64, t.ctx, p.team, what, p.dst, p.src, bytes, status.data());
+  return static_cast<xio_status_t>(status.get()[0]);
+}
+xio_engine_stats_t sent_by(const rig::team& t) {
+  xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
+  MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &stats));
+  return stats;
+}
+
+// Floats whose sum depends on the order in which they are added, from number `first` on.
+std::vector<float> source_of(int pe, size_t first, size_t count) {
+  std::vector<float> out(count);
+  for (size_t i = 0; i < count; ++i)
+    out[i] = static_cast<float>(rig::pattern(pe, first + i) + 1) * ((first + i) % 3 == 0 ? 1e-3f : 1.1f);
+  return out;
+}
+// The result of PE `me`, by the definition, and poison behind it.
+std::vector<float> result_of(const rig::team& t, moving what, size_t count) {
+  std::vector<float> out(what == broadcasts && t.me == k_root ? count : 0, -1);
+  for (int pe = 0; pe < t.n; ++pe) {
+    const auto next = source_of(pe, what == alltoalls ? static_cast<size_t>(t.me) * count : 0, count);
+    const bool is_sent = what == broadcasts ? pe == k_root && t.me != k_root : what < reduces || pe == 0;
+    if (is_sent) out.insert(out.end(), next.begin(), next.end());
+    for (size_t i = 0; i < count && what >= reduces && pe != 0; ++i) out[i] += next[i];
+  }
+  out.resize(out.size() + 16, -1);
+  return out;
+}
+
+void count_messages(const rig::team& t, const place& p) {
+  for (const auto& c : k_counts) {
+    const std::string name = "call " + std::to_string(c.what) + " of " + std::to_string(c.bytes) + " bytes";
+    auto before = source_of(t.me, 0, c.what == reduces_in_place ? c.bytes / sizeof(float) : 0);
+    before.resize(p.count, -1);
+    rig::team::write(p.dst, before);
+    t.barrier();
+    // All hear all, as before the first broadcast.
+    rig::expect_status(call_by(t, p, broadcasts, 0), XIO_OK, "a broadcast of nothing");
+    const xio_engine_stats_t first = sent_by(t);
+    for (int i = 0; i < c.calls; ++i) rig::expect_status(call_by(t, p, c.what, c.bytes), XIO_OK, name.c_str());
+    const xio_engine_stats_t last = sent_by(t);
+    const int sent = static_cast<int>(last.ops - first.ops), wanted = c.messages(t.me, t.n);
+    const double payloads = static_cast<double>(last.bytes - first.bytes) / static_cast<double>(c.bytes);
+    rig::expect(sent == wanted && (c.payloads == 0 || payloads <= c.payloads),
+                "%s: PE %d of %d sent %d messages, expected %d, and %.2f times the bytes", name.c_str(), t.me, t.n,
+                sent, wanted, payloads);
+    const auto after = result_of(t, c.what, c.bytes / sizeof(float));
+    rig::expect(rig::team::read(p.dst, after.size()) == after, "%s: PE %d has other data", name.c_str(), t.me);
+    t.barrier();
+  }
+}
+
+// More broadcasts from turning roots than there are places of casts, with a member that comes late each time.
+__global__ void in_a_row(xio_ctx_t ctx, xio_team_t t, uint64_t* dst, uint64_t* src, int* bad) {
+  const int n = xio_team_n_pes(t), me = xio_team_my_pe(t);
+  for (int i = 1; i <= 60; ++i) {
+    const int root = i * i % n;
+    for (int turn = 0; turn < 300 && me == i * 5 % n; ++turn) xio_pause();
+    if (threadIdx.x == 0) *src = static_cast<uint64_t>(i * 1000 + me);
+    __syncthreads();
+    if (i % 23 == 0 && xio_fcollect_wg(ctx, t, dst + 1, src, sizeof *src) != XIO_OK) *bad = 1;
+    if (xio_broadcast_wg(ctx, t, dst, src, sizeof *src, root) != XIO_OK) *bad = 2;
+    if (me != root && *dst != static_cast<uint64_t>(i * 1000 + root)) *bad = 3;
+    for (int m = 0; i % 23 == 0 && m < n; ++m)
+      if (dst[1 + m] != static_cast<uint64_t>(i * 1000 + m)) *bad = 4;
+    __syncthreads();
+  }
+}
+
+// The member two places behind the root gives another count, or does not come; one member waits for it.
+void a_bad_member(const rig::team& t, place p) {
+  const int distance = distance_of(t.me, t.n), bad = (k_root + 2) % t.n;
+  const std::string name = "PE " + std::to_string(bad) + ", its member " + std::to_string(bad) + ", has ";
+  const bool fails = distance == 2 || distance == 3;
+  rig::team::write(p.dst, std::vector<float>(64, 0));
+  t.barrier();
+  const xio_status_t got = call_by(t, p, broadcasts, distance == 2 ? 16 : 8);
+  rig::expect_status(got, fails ? XIO_ERR_ARG : XIO_OK, "a broadcast of which one gives another count");
+  if (distance == 2) expect_sentence(t, "called xio_broadcast of 8 bytes from root 1; all members call alike");
+  if (distance == 3) expect_sentence(t, (name + "heard of a member in another call").c_str());
+  const bool is_written = rig::team::read(p.dst, 1)[0] != 0;
+  rig::expect(is_written == (!fails && distance != 0), "PE %d: a refused broadcast wrote", t.me);
+  // Those who have their data learn of it by the next call that hears all.
+  rig::expect_status(call_by(t, p, fcollects, 8), XIO_ERR_ARG, "the call behind it");
+  if (!fails) expect_sentence(t, "has heard of a member in another call");
+  rig::expect_status(call_by(t, p, broadcasts, 8), XIO_OK, "the broadcast behind that");
+  t.barrier();
+  p.team = xio_team_channel(p.team, 1);
+  if (distance != 2) {
+    rig::expect_status(call_by(t, p, broadcasts, 8), fails ? XIO_ERR_TIMEOUT : XIO_OK, "one without a member");
+    if (fails) expect_sentence(t, (name + "not come within XIO_TIMEOUT_MS; ").c_str());
+    rig::expect_status(call_by(t, p, broadcasts, k_mib), XIO_ERR_TIMEOUT, "a large one behind it");
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  }
+  t.barrier();
+}
+
+int messages() {
+  const rig::team t({.timeout_ms = 5000});
+  const size_t count = (std::max(k_mib, static_cast<size_t>(t.n) * 40000) + 64) / sizeof(float);
+  place p{{}, t.symmetric<float>(count), t.symmetric<float>(count), count};
+  MUST(xio_team_world(t.world(), &p.team));
+  rig::team::write(p.src, source_of(t.me, 0, count));
+  count_messages(t, p);
+  if (t.n == 5 || t.n == 9) a_bad_member(t, p);
+  const rig::device_array<int> bad(1);
+  t.barrier();
+  RUN(in_a_row, 1, 64, t.ctx, p.team, reinterpret_cast<uint64_t*>(p.dst), reinterpret_cast<uint64_t*>(p.src),
+      bad.data());
+  rig::expect(bad.get()[0] == 0, "sixty broadcasts in a row: step %d", bad.get()[0]);
+  t.barrier();
+  MUST(xio_team_destroy(t.world(), p.team));
+  return rig::verdict("teams messages", t);
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "messages") == 0) return messages();
   const rig::team t({.timeout_ms = 2000});
   xio_team_t everybody{};
   MUST(xio_team_world(t.world(), &everybody));

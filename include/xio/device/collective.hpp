@@ -23,7 +23,8 @@
 // carry the number of the call. Larger ones go straight to `dst` when all members are known to be in the same call,
 // which costs one way of the link; those of a reduce go by the ways that team_reduce.hpp names.
 //
-// Errors are those of team.hpp. Wrong arguments of any members (null, no such root, not symmetric, more bytes than the
+// Errors are those of team.hpp; a small broadcast over a network tells them to some members by a later call
+// (docs/teams.md). Wrong arguments of any members (null, no such root, not symmetric, more bytes than the
 // heap has, an unregistered src that an engine is to carry) are XIO_ERR_ARG for all, and nothing is written.
 #pragma once
 #include "xio/device/impl/forms.hpp"

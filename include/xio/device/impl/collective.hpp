@@ -2,7 +2,7 @@
 // How collectives are done.
 #pragma once
 #include "xio/device/impl/forms.hpp"
-#include "xio/device/impl/team_move.hpp"
+#include "xio/device/impl/team_network_move.hpp"
 #include "xio/device/impl/team_reduce.hpp"
 #include "xio/device/impl/team_varied.hpp"
 

@@ -2,85 +2,9 @@
 // Exchanges among the members of a team.
 #pragma once
 #include "xio/device/impl/forms.hpp"
-#include "xio/device/impl/team_engine.hpp"
-#include "xio/device/impl/team_layout.hpp"
-#include "xio/device/impl/team_refusal.hpp"
-#include "xio/team.h"
+#include "xio/device/impl/team_members.hpp"
 
 namespace xio::dev::teams {
-
-XIO_DEVICE u32 pe_of(const xio_team_t& t, u32 member) {
-  return t.stride != 0 ? t.first + member * t.stride : static_cast<const u32*>(t.list)[member];
-}
-// The k-th of the others, 0 <= k < n - 1: everybody begins with another one.
-XIO_DEVICE u32 other(const xio_team_t& t, u32 k) {
-  const u32 member = t.my_pe + 1 + k;
-  return member < t.n_pes ? member : member - t.n_pes;
-}
-
-XIO_DEVICE channel_state& state_of(const xio_team_t& t) { return *static_cast<channel_state*>(t.work); }
-
-// Where member `writer` writes its message of exchange `epoch`, as an address of this PE: a word for the header, then
-// the words of its packets.
-XIO_DEVICE u64* message(const xio_team_t& t, u64 epoch, u32 writer) {
-  auto* slots = static_cast<unsigned char*>(t.work) + k_channel_head_bytes;
-  const u64 each = team_message_bytes(t.packet_bytes);
-  return reinterpret_cast<u64*>(slots + ((epoch & 1) * t.n_pes + writer) * each);
-}
-// Where a message to member `reader` is made for an engine.
-XIO_DEVICE u64* outgoing(const xio_team_t& t, u64 epoch, u32 reader) {
-  return message(t, epoch, reader) + 2 * team_slot_bytes(t.n_pes, t.packet_bytes) / sizeof(u64);
-}
-
-// The queues that carry what this PE sends to members, as use(member's row, queue).
-template <class Use>
-XIO_DEVICE void for_member_queues(const ctx_view& c, const xio_team_t& t, Use&& use) {
-  for (u32 k = 0; k + 1 < t.n_pes; ++k) {
-    const peer_view& p = c.peers[pe_of(t, other(t, k))];
-    if (is_behind_engine(p)) for_queues_to(p, [&](const ring_view& r) { use(p, r); });
-  }
-}
-// Drains them; the failure of one that has failed, or XIO_ERR_PEER if a member was excluded: it does not come. No other
-// queue's failure, and no drive's, is the team's.
-XIO_OUT_OF_LINE xio_status_t drain_members(const ctx_view& c, xio_team_t t) {
-  xio_status_t failure = XIO_OK;
-  for (u32 k = 0; k + 1 < t.n_pes; ++k)
-    if (is_excluded(c.peers[pe_of(t, other(t, k))].small)) failure = XIO_ERR_PEER;
-  for_member_queues(c, t, [&](const peer_view&, const ring_view& r) {
-    const xio_status_t one = drain_one(r, [](const ring_view& q) { reap_ring(q); });
-    if (failure == XIO_OK) failure = one;
-  });
-  return failure;
-}
-// Waits until they have done all that was posted to them.
-XIO_OUT_OF_LINE xio_status_t quiet_members(const ctx_view& c, xio_team_t t) {
-  waited all{0, XIO_OK};
-  for_member_queues(c, t, [&](const peer_view&, const ring_view& r) { quiet_next(r, *c.world, &all); });
-  fence<scope::system, order::acquire>();
-  return all.status;
-}
-
-// Where a PE's copy of a symmetric address lies, if loads and stores are the way there; else null.
-XIO_DEVICE unsigned char* direct_place(const xio_ctx_t& ctx, const void* symmetric, u32 pe) {
-  const u64 at = reinterpret_cast<u64>(symmetric) - reinterpret_cast<u64>(ctx.arena);
-  if (const mapped_place arena = mapped_arena(ctx, pe); arena.there) return arena.bytes() + at;
-  const peer_view& p = ctx_of(ctx).peers[pe];
-  return is_behind_engine(p) ? nullptr : p.direct + sizeof(heap_head) + at;
-}
-
-// Whether engines carry what this PE sends to some PE.
-XIO_DEVICE bool has_engines(const xio_ctx_t& ctx) { return (ctx.flags & ctx_all_mapped) == 0; }
-
-// Whether a PE was excluded before this ctx was made or refreshed. Threads of a group may differ, for another one may
-// be excluded at this moment: so it is a status of a thread, which end() brings to all. No thread looks for the others
-// before a call: behind what a part of a warp does nvcc keeps nothing in uniform registers, in the whole kernel, which
-// was 0.15 us of each call on an H200.
-XIO_DEVICE bool is_hole(const xio_ctx_t& ctx, u32 pe) {
-  return (ctx.flags & ctx_has_holes) != 0 && is_excluded(ctx_of(ctx).peers[pe].small);
-}
-XIO_OUT_OF_LINE xio_status_t refuse_hole(xio_team_t t, const ctx_view& c, u32 tag) {
-  return refuse(c, t, XIO_ERR_PEER, {refusal::excluded, k_no_pe, tag, 0, 0, 0, 0});
-}
 
 // One exchange: every member writes a message to every other one. All its waits have one deadline, see deadline::in.
 struct exchange {
@@ -143,17 +67,6 @@ XIO_DEVICE bool begin(const Group& g, const xio_team_t& t, u32 tag, exchange* x)
   return enter(g, t, tag, found, x);
 }
 
-// The status of a call for which begin() was false. The team first, and no ctx: so all travels in registers.
-XIO_OUT_OF_LINE xio_status_t refuse_channel(xio_team_t t, const ctx_view& c, u32 tag) {
-  const channel_state& s = state_of(t);
-  if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
-    return refuse(c, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
-  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
-  const auto status = static_cast<xio_status_t>(static_cast<int>(broken));
-  const refusal why = status == XIO_ERR_PEER ? refusal::excluded : refusal::broken;
-  return refuse(c, t, status, {why, k_no_pe, tag, 0, broken, 0, 0});
-}
-
 // Ends it: the group learns how it went for each of its threads, and what they wrote is complete. An exchange that
 // some members may not have ended leaves the slots in no known state.
 template <class Group>
@@ -212,7 +125,8 @@ XIO_OUT_OF_LINE xio_status_t tell_why(xio_team_t t, const ctx_view& c, u64 heade
 }
 
 // The status of a wait for member `from`, whose header was `head` in the end.
-XIO_DEVICE xio_status_t said_of(const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
+template <class Ctx>
+XIO_DEVICE xio_status_t said_of(const Ctx& ctx, const xio_team_t& t, const exchange& x, u32 from, u64 head,
                                 xio_status_t status) {
   if (status == XIO_OK && static_cast<u32>(head) == x.tag) [[likely]]
     return XIO_OK;
@@ -235,6 +149,8 @@ constexpr u32 k_all_to_all = 8;
 
 // The PE of the first member that has not said anything in the exchange of that header; k_no_pe where all have.
 XIO_DEVICE u32 missing_pe(const xio_team_t& t, u64 header) {
+  if (const u32 awaited = load<scope::agent, order::relaxed>(&state_of(t).awaited); awaited != 0)
+    return pe_of(t, awaited - 1);
   const auto lacks = [&](const u64* word) { return (load<scope::system, order::relaxed>(word) ^ header) >> 32 != 0; };
   const u32 what = static_cast<u32>(header) >> k_tag_op_shift;
   const bool rounds = what == static_cast<u32>(op::sync) || what == static_cast<u32>(op::barrier);
@@ -273,8 +189,8 @@ XIO_OUT_OF_LINE patience wait_on(xio_team_t t, const ctx_view& c, patience p, u6
 }
 
 // Polls until done(), a failure of the members' queues, or the deadline; behind these it looks once more.
-template <u32 InLine = k_polls_in_line, class Done>
-XIO_DEVICE xio_status_t poll_members(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, Done&& done) {
+template <u32 InLine = k_polls_in_line, class Ctx, class Done>
+XIO_DEVICE xio_status_t poll_members(const Ctx& ctx, const xio_team_t& t, exchange& x, Done&& done) {
   constexpr u32 polls = 32;
   if constexpr (InLine != 0) {
     XIO_UNROLL for (u32 i = 0; i < InLine; ++i) if (done()) return XIO_OK;
@@ -296,15 +212,16 @@ struct header_has_come {
   u32 flag;
   XIO_DEVICE bool operator()(u64 found) const { return static_cast<u32>(found >> 32) == flag; }
 };
-XIO_DEVICE xio_status_t wait_header(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 from) {
+template <class Ctx>
+XIO_DEVICE xio_status_t wait_header(const Ctx& ctx, const xio_team_t& t, exchange& x, u32 from) {
   watched_flag<header_has_come> head(message(t, x.epoch, from), header_has_come{x.flag()});
   const xio_status_t status = poll_members(ctx, t, x, [&] { return head.has_come(); });
   return said_of(ctx, t, x, from, head.found(), status);
 }
 
 // Waits for the headers of all others: the group knows after end().
-template <class Group>
-XIO_DEVICE xio_status_t hear_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
+template <class Group, class Ctx>
+XIO_DEVICE xio_status_t hear_headers(const Group& g, const Ctx& ctx, const xio_team_t& t, exchange& x) {
   xio_status_t status = XIO_OK;
   for (u32 k = g.rank(); k + 1 < t.n_pes && was_heard(status); k += g.count())
     status = first_of(status, wait_header(ctx, t, x, other(t, k)));
@@ -320,7 +237,8 @@ XIO_DEVICE xio_status_t wait_headers(const Group& g, const xio_ctx_t& ctx, const
 }
 
 // Sends a word to member `to`, behind all that this thread's group has stored.
-XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64* word, u64 value, u32 to) {
+template <class Ctx>
+XIO_DEVICE xio_status_t send_word(const Ctx& ctx, const xio_team_t& t, u64* word, u64 value, u32 to) {
   const u32 pe = pe_of(t, to);
   if (is_hole(ctx, pe)) return refuse_hole(t, ctx_of(ctx), static_cast<u32>(value));
   if (unsigned char* at = direct_place(ctx, word, pe)) {
@@ -331,26 +249,49 @@ XIO_DEVICE xio_status_t send_word(const xio_ctx_t& ctx, const xio_team_t& t, u64
 }
 
 // Behind a release of every thread that sends one.
-template <class Group>
-XIO_DEVICE xio_status_t send_released_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t,
-                                              const exchange& x) {
+template <class Group, class Ctx>
+XIO_DEVICE xio_status_t send_released_headers(const Group& g, const Ctx& ctx, const xio_team_t& t, const exchange& x) {
   xio_status_t status = XIO_OK;
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     status = first_of(status, send_word(ctx, t, message(t, x.epoch, t.my_pe), x.header(), other(t, k)));
   return status;
 }
 
-template <class Group>
-XIO_DEVICE xio_status_t send_headers(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x) {
+template <class Group, class Ctx>
+XIO_DEVICE xio_status_t send_headers(const Group& g, const Ctx& ctx, const xio_team_t& t, const exchange& x) {
   if (g.rank() + 1 < t.n_pes) fence<scope::system, order::release>();
   return send_released_headers(g, ctx, t, x);
+}
+
+// The status of a call for which begin() was false, by one thread. The team first: so all travels in registers. A cast
+// that this member has refused ends here: all refuse this call, and the next one can succeed.
+XIO_OUT_OF_LINE xio_status_t refuse_by_one(xio_team_t t, slim_ctx ctx, u32 tag) {
+  channel_state& s = state_of(t);
+  if (load<scope::agent, order::relaxed>(&s.team) != mark_of(t.token, t.id))
+    return refuse(*ctx.view, t, XIO_ERR_STATE, {refusal::destroyed, k_no_pe, tag, 0, 0, 0, 0});
+  const u32 broken = load<scope::agent, order::relaxed>(&s.broken);
+  const auto status = static_cast<xio_status_t>(static_cast<int>(broken));
+  if (status == XIO_ERR_ARG) {
+    exchange x{load<scope::agent, order::relaxed>(&s.epoch) + 1, k_refuses, 0};
+    store<scope::agent, order::relaxed>(&s.epoch, x.epoch);
+    const xio_status_t sent = send_headers(thread_group::here(), ctx, t, x);
+    const xio_status_t heard = first_of(sent, hear_headers(thread_group::here(), ctx, t, x));
+    store<scope::agent, order::relaxed>(&s.broken, was_heard(heard) ? 0 : static_cast<u32>(static_cast<int>(heard)));
+    if (!was_heard(heard)) return heard;
+  }
+  const refusal why = status == XIO_ERR_PEER ? refusal::excluded : refusal::broken;
+  return refuse(*ctx.view, t, status, {why, k_no_pe, tag, 0, broken, 0, 0});
+}
+template <class Group>
+XIO_DEVICE xio_status_t refuse_channel(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag) {
+  return by_leader(g, [&] { return posted{0, refuse_by_one(t, slim_of(ctx), tag)}; }).status;
 }
 
 // --- Rounds ------------------------------------------------------------------------------------------
 
 // Waits for what `from` says in a round. A member in a call of another kind sends its header instead: that is refused.
-XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x, u32 round, u32 from,
-                                   u32* heard) {
+template <class Ctx>
+XIO_DEVICE xio_status_t wait_round(const Ctx& ctx, const xio_team_t& t, exchange& x, u32 round, u32 from, u32* heard) {
   const u64* word = round_word(t, x.epoch, round);
   const u64* head = message(t, x.epoch, from);
   u64 found = 0;
@@ -369,7 +310,10 @@ XIO_DEVICE xio_status_t wait_round(const xio_ctx_t& ctx, const xio_team_t& t, ex
 
 // By one thread, behind a release. Everybody learns whether all are in the same call: a member that has heard of
 // another call passes that on. Then headers go to all, for members whose calls wait for these.
-XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exchange& x) {
+// send(round, value, to, from) sends the word of a round, and alike(round) is false where more than the tag differs.
+template <class Ctx, class Send, class Alike>
+XIO_DEVICE xio_status_t go_round(const Ctx& ctx, const xio_team_t& t, exchange& x, const Send& send,
+                                 const Alike& alike) {
   u32 said = x.tag;
   xio_status_t status = XIO_OK;
   for (u32 round = 0; (u64{1} << round) < t.n_pes && status == XIO_OK; ++round) {
@@ -379,11 +323,12 @@ XIO_DEVICE xio_status_t go_round(const xio_ctx_t& ctx, const xio_team_t& t, exch
     // The word passes on what came with the one before: that needs a release of this PE (sync.hpp).
     if (round != 0) fence_before_stores<scope::system>();
     u32 heard = k_refuses;
-    status = send_word(ctx, t, round_word(t, x.epoch, round), x.flagged(said), to);
+    status = send(round, x.flagged(said), to, from);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
+    const bool differs = heard != said || !alike(round);
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
-    if (heard != said && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
-    if (heard != said) said = k_refuses;
+    if (differs && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
+    if (differs) said = k_refuses;
     fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
@@ -407,9 +352,14 @@ template <class Group>
 XIO_DEVICE xio_status_t synchronise(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                     const channel_values& found, u64 since) {
   exchange x;
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   x.since = since;
-  if (t.n_pes > k_all_to_all) return end(g, t, x, g.leader() ? go_round(ctx, t, x) : XIO_OK);
+  if (t.n_pes > k_all_to_all) {
+    const auto send = [&](u32 round, u64 value, u32 to, u32) {
+      return send_word(ctx, t, round_word(t, x.epoch, round), value, to);
+    };
+    return end(g, t, x, g.leader() ? go_round(ctx, t, x, send, [](u32) { return true; }) : XIO_OK);
+  }
   const xio_status_t sent = send_released_headers(g, ctx, t, x);
   return end(g, t, x, first_of(sent, wait_headers(g, ctx, t, x)));
 }

@@ -36,20 +36,9 @@ XIO_DEVICE xio_status_t record_unposted(const ctx_view& c, xio_status_t status, 
   return status != XIO_OK ? record_call(what, c, status) : status;
 }
 
-// Does not wait for the copy; `place` is checked and symmetric, and its PE is behind an engine.
-XIO_OUT_OF_LINE xio_status_t put_by_one(const ctx_view& c, u32 pe, void* place, const void* from, u64 bytes) {
-  const route way = choose(c, pe, bytes, true);
-  const u64 offset = heap_offset_of(c, place);
-  if (is_posted(way)) {
-    const call what = call_of(call_kind::put, place, from, bytes, static_cast<int>(pe));
-    return record_unposted(c, engine_put(c, way, pe, offset, from, bytes).status, what);
-  }
-  direct::move_beside<direct::source::own>(c.peers[pe].direct + offset, from, bytes);
-  return XIO_OK;
-}
-
-// The same and a word behind it, as one chain on one queue. The block comes first: so it travels in registers. Nothing
-// waits for it: a word that takes the place of this one is sent when its reader has read this one (team_layout.hpp).
+// Sends a block and a word behind it, as one chain on one queue: `place` is checked and symmetric, and its PE is behind
+// an engine. The block comes first: so it travels in registers. Nothing waits for it: a word that takes the place of
+// this one is sent when its reader has read this one (team_layout.hpp).
 XIO_OUT_OF_LINE xio_status_t put_word_by_one(outgoing_block b, const ctx_view& c, u32 pe, u64* word, u64 value) {
   const peer_view& peer = c.peers[pe];
   const route way = b.bytes == 0 ? peer.atomic : choose(c, pe, b.bytes, true);

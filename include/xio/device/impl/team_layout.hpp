@@ -21,6 +21,10 @@ struct alignas(128) channel_state {
   // Of a call by many workgroups (src/stream/steps.hpp), all 0 between two.
   std::uint64_t found;       // by the first that came
   std::uint32_t come, left;  // workgroups
+  // Over a network (team_network.hpp).
+  std::uint64_t cast_epoch;  // after which exchange the last cast was,
+  std::uint32_t casts;       // and how many there have been since
+  std::uint32_t awaited;     // the member that a tree or round waits for, plus 1; or 0
 };
 
 // The token is random, so that memory which was a team's and has other data is not taken for that team's.
@@ -28,8 +32,9 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t mark_of(std::uint32_t token, std::uint
   return (std::uint64_t{token} << 32) | (id & 0xffffffff);
 }
 
-// Behind it: words of the rounds by which many members synchronise, of two exchanges that take turns.
-constexpr std::uint32_t k_team_rounds = 32;
+// Behind it: words of the rounds by which many members synchronise, of two exchanges that take turns. Sizes that go
+// with them over a network lie in the upper half.
+constexpr std::uint32_t k_team_rounds = 32, k_round_sizes = 16;
 constexpr std::uint64_t k_channel_head_bytes = sizeof(channel_state) + 2 * k_team_rounds * sizeof(std::uint64_t);
 
 constexpr std::uint32_t k_most_packet_bytes = 4096;
@@ -56,9 +61,23 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_area_bytes(std::uint64_t n, std::
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint32_t n, std::uint64_t area_bytes) {
   return static_cast<std::uint32_t>(area_bytes) / (n > 1 ? n - 1 : 1) / 16 * 16;
 }
+// Behind the areas: what goes down trees over a network, see team_network.hpp. A cast has a place for each round, a
+// word and the data behind it: the member 2^r before this one writes to place r.
+constexpr std::uint32_t k_casts = 8, k_most_cast_bytes = 256;
+XIO_TEAM_FUNCTION constexpr std::uint32_t team_cast_bytes(std::uint32_t packet_bytes) {
+  return packet_bytes < k_most_cast_bytes ? packet_bytes : k_most_cast_bytes;
+}
+XIO_TEAM_FUNCTION constexpr std::uint32_t team_rounds_of(std::uint64_t n, std::uint32_t from = 0) {
+  return std::uint64_t{1} << from >= n ? from : team_rounds_of(n, from + 1);
+}
+XIO_TEAM_FUNCTION constexpr std::uint64_t team_casts_at(std::uint64_t n, std::uint32_t packet_bytes,
+                                                        std::uint64_t area_bytes) {
+  return team_messages_bytes(n, packet_bytes) + k_team_areas * area_bytes;
+}
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, std::uint32_t packet_bytes,
                                                              std::uint64_t area_bytes) {
-  return (team_messages_bytes(n, packet_bytes) + k_team_areas * area_bytes + 127) / 128 * 128;
+  const std::uint64_t casts = k_casts * team_rounds_of(n) * std::uint64_t{16 + team_cast_bytes(packet_bytes)};
+  return (team_casts_at(n, packet_bytes, area_bytes) + casts + 127) / 128 * 128;
 }
 // As the options ask.
 struct team_wishes {

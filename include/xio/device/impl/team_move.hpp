@@ -258,33 +258,16 @@ XIO_DEVICE xio_status_t exchange_move(const Group& g, const xio_ctx_t& ctx, cons
   exchange x;
   g.sync();
   if (own.is_good() && b.bytes <= t.packet_bytes) {
-    if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+    if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
     return move_small(g, ctx, t, x, b);
   }
   if (own.is_good() && !sources_reached(g, ctx, t, b)) own.why = {refusal::unreachable};
-  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, own.stated(), found, &x)) return refuse_channel(g, ctx, t, tag);
   return move_large(g, ctx, t, x, own, b);
 }
 template <class Group>
 XIO_DEVICE xio_status_t move(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, const blocks& b) {
   return complete_call(g, ctx, t, exchange_move(g, ctx, t, tag, b));
-}
-
-template <class Group>
-XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (const xio_status_t wrong = check_team(ctx, t, op::alltoall); wrong != XIO_OK) return wrong;
-  return move(g, ctx, t, tag_of(op::alltoall, a.bytes), blocks_of(a, false, a.bytes, k_all_send));
-}
-template <class Group>
-XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
-  if (const xio_status_t wrong = check_team(ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
-  return move(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, true, a.bytes, k_all_send));
-}
-template <class Group>
-XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
-  if (const xio_status_t wrong = check_team(ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
-  const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
-  return move(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, true, 0, from));
 }
 
 }  // namespace xio::dev::teams

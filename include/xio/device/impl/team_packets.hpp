@@ -2,7 +2,7 @@
 // Messages of a team's collective as packets: words of four bytes of data beside the number of the exchange, so that
 // nothing has to come behind them.
 #pragma once
-#include "xio/device/impl/team.hpp"
+#include "xio/device/impl/team_network.hpp"
 #include "xio/device/impl/work.hpp"
 
 namespace xio::dev::teams {
@@ -160,10 +160,31 @@ XIO_DEVICE xio_status_t hear_statement(const xio_ctx_t& ctx, const xio_team_t& t
   return tell_why(t, ctx_of(ctx), x.header(), from, x.tag, XIO_OK);
 }
 
+// An exchange of rounds that carry something, which the group has stored in outgoing(t, x.epoch, 0).
+template <class Group>
+XIO_DEVICE xio_status_t carry_and_end(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x,
+                                      const stated_call& own, load_of_rounds load) {
+  fence<scope::system, order::release>();
+  g.sync();
+  xio_status_t status = g.leader() ? carry_rounds(t, slim_of(ctx), x, load) : XIO_OK;
+  if (!own.is_good() && was_heard(status)) status = refuse_own(g, ctx, t, own.tag, own.why);
+  status = end(g, t, x, status);
+  fence<scope::system, order::acquire>();
+  return status;
+}
+
+template <class Group>
+XIO_SLOW_PATH xio_status_t agree_in_rounds(Group g, xio_ctx_t ctx, xio_team_t t, exchange x, statement own) {
+  if (g.leader()) store<scope::system, order::relaxed>(outgoing(t, x.epoch, 0), own.bytes);
+  return carry_and_end(g, ctx, t, x, own.call, {own.words * 4, false});
+}
+
 // That exchange. XIO_OK: all members are in one call, and find no fault with their arguments.
 template <class Group>
 XIO_DEVICE xio_status_t agree(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, exchange& x,
                               const statement& own) {
+  if (t.n_pes > k_all_to_all && goes_by_network(ctx, t)) [[unlikely]]
+    return agree_in_rounds(g, ctx, t, x, own);
   xio_status_t sent = XIO_OK, heard = XIO_OK;
   for (u32 k = g.rank(); k + 1 < t.n_pes; k += g.count())
     sent = first_of(sent, send_statement(ctx, t, x, own, other(t, k)));

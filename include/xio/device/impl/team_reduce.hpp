@@ -4,7 +4,7 @@
 //   packets     all to all (team_packets.hpp)
 //   parts       all of it into an area of every other member, a word behind it, and each combines (one exchange)
 //   reading     each member combines its share out of all members' sources, and stores it to all: two exchanges
-//   rounds      the same through the areas, where an engine is the way to some member: a piece of each share a round
+//   getting     the same by engines, where they are the way to some member: gets to the areas, puts with a word behind
 #pragma once
 #include "xio/device/impl/combine.hpp"
 #include "xio/device/impl/team_move.hpp"
@@ -20,16 +20,6 @@ struct reduce_job {
   bool scatter;
   u32 kind = 0;  // see reduce_elements
 
-  // In pieces of `part` bytes: piece i of member p's share.
-  XIO_DEVICE u64 at(u64 part, u64 i, u32 p) const { return scatter ? i * part : (i * members + p) * part; }
-  XIO_DEVICE u64 size(u64 part, u64 i, u32 p) const {
-    const u64 begin = at(part, i, p);
-    return begin >= bytes ? 0 : bytes - begin < part ? bytes - begin : part;
-  }
-  XIO_DEVICE u64 pieces(u64 part) const {
-    const u64 together = scatter ? part : part * members;
-    return (bytes + together - 1) / together;
-  }
   XIO_DEVICE const unsigned char* block(u32 p) const { return scatter ? src + p * bytes : src; }
 };
 template <class T>
@@ -124,7 +114,7 @@ XIO_DEVICE xio_status_t reduce_parts(const Group& g, const xio_ctx_t& ctx, const
                                      const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   const parts areas = parts_of(t, x.epoch);
   const u32 me = t.my_pe;
   const xio_status_t sent = send_blocks(g, ctx, t, x, [=](u32 to) {
@@ -164,21 +154,26 @@ XIO_DEVICE void combine_share(const Group& g, const xio_ctx_t& ctx, const xio_te
       g, combination_of(t.my_pe, t.n_pes, job.scatter ? 1 : t.n_pes, job.kind, source, result), share.bytes);
 }
 
-// exchange_headers for tags that do not have all of the size.
+// All have come, with the same tag and size, and their ordinary stores from before are visible: exchange_headers for
+// tags that do not have all of the size.
 template <class Group>
-XIO_SLOW_PATH xio_status_t exchange_sizes(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, u64 bytes) {
-  exchange x;
+XIO_SLOW_PATH xio_status_t agree_visibly(Group g, xio_ctx_t ctx, xio_team_t t, statement own, exchange* x) {
   channel_values found = load_channel(t);
   g.sync();
   fence<scope::system, order::release>();
   not_before(found.broken);
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-  const xio_status_t status = agree(g, ctx, t, x, {{tag, {}}, bytes});
+  if (!enter(g, t, own.call.tag, found, x)) return refuse_channel(g, ctx, t, own.call.tag);
+  const xio_status_t status = agree(g, ctx, t, *x, own);
   // All threads see the stores that members made before their words: one thread has seen a word, and its fence comes
   // first.
   fence<scope::system, order::acquire>();
   g.sync();
   return status;
+}
+template <class Group>
+XIO_DEVICE xio_status_t exchange_sizes(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag, u64 bytes) {
+  exchange x;
+  return agree_visibly(g, ctx, t, {{tag, {}}, bytes}, &x);
 }
 
 // The second exchange is behind the stores, and then nobody's source is read any more. Members that have nothing to
@@ -201,76 +196,109 @@ XIO_SLOW_PATH xio_status_t reduce_reading(Group g, xio_ctx_t ctx, xio_team_t t, 
   }
 }
 
-// --- Rounds ------------------------------------------------------------------------------------------
+// To send all of it to each takes one way of the link, and getting three at least. So many bytes out of a PE take less
+// than these do.
+constexpr u64 k_most_parts = 16 << 10;
 
-// Results that were put are there before the words that are posted next: that needs a wait where they go by different
-// queues.
-XIO_OUT_OF_LINE xio_status_t fence_members(const ctx_view& c, xio_team_t t) {
-  waited all{0, XIO_OK};
-  for_member_queues(c, t, [&](const peer_view& p, const ring_view& r) {
-    if (p.small != p.bulk || p.small != p.atomic) quiet_next(r, *c.world, &all);
-  });
-  return all.status;
-}
+// --- Getting -----------------------------------------------------------------------------------------
 
-// Sends what round r has for the others: piece r of each one's share, and behind it the word of the round, which also
-// says that the results of round r - 2 are there.
-template <class Group>
-XIO_DEVICE xio_status_t send_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const exchange& x, u64 r,
-                                   const reduce_job& job) {
-  const parts areas = parts_of(t, x.epoch);
-  const u32 me = t.my_pe;
-  xio_status_t status = by_leader(g, [&] { return posted{0, fence_members(ctx_of(ctx), t)}; }).status;
-  return first_of(status, send_blocks(g, ctx, t, x, [=](u32 to) {
-                    return outgoing_block{areas.of(me, to), job.block(to) + job.at(areas.bytes, r, to),
-                                          job.size(areas.bytes, r, to)};
-                  }));
-}
+// A member's share of a reduce, cut into pieces, and each into batches of members whose contributions are got together:
+// so many steps, which take turns with two halves of the work memory while the sum lies in front of them. All areas are
+// one here, and no other member writes to them: those that send parts have heard that this call is over.
+struct getting {
+  share_of_bytes share;
+  u32 members, together, batches;
+  u64 piece, steps;
+  unsigned char* sum;
 
-// A result to where it lies at another PE, behind a sync.
-template <class Group>
-XIO_DEVICE xio_status_t put_result(const Group& g, const xio_ctx_t& ctx, unsigned char* at, u64 bytes, u32 pe) {
-  if (unsigned char* there = direct_place(ctx, at, pe)) {
-    direct::copy(g, there, at, bytes);
-    return XIO_OK;
+  XIO_DEVICE getting(const xio_team_t& t, const reduce_job& job) : share(share_of(t, job)), members(t.n_pes) {
+    piece = share.bytes < t.area_bytes ? (share.bytes + 15) / 16 * 16 : t.area_bytes;
+    const u64 places = piece == 0 ? 2 : k_team_areas * u64{t.area_bytes} / piece - 1;
+    together = places / 2 < members ? static_cast<u32>(places / 2) : members;
+    batches = (members + together - 1) / together;
+    steps = piece == 0 ? 0 : (share.bytes + piece - 1) / piece * batches;
+    sum = static_cast<unsigned char*>(t.work) + team_messages_bytes(t.n_pes, t.packet_bytes);
   }
-  return g.leader() ? put_by_one(ctx_of(ctx), pe, at, at, bytes) : XIO_OK;
-}
+  XIO_DEVICE u64 at(u64 step) const { return step / batches * piece; }
+  XIO_DEVICE u64 bytes(u64 step) const { return share.bytes - at(step) < piece ? share.bytes - at(step) : piece; }
+  XIO_DEVICE u32 first(u64 step) const { return static_cast<u32>(step % batches) * together; }
+  XIO_DEVICE u32 count(u64 step) const { return members - first(step) < together ? members - first(step) : together; }
+  // Where the contribution of a member of that step comes to.
+  XIO_DEVICE unsigned char* place(u64 step, u32 m) const {
+    return sum + (1 + (step & 1) * together + m - first(step)) * piece;
+  }
+};
 
-// Combines piece r of this member's share, and puts the result to the others.
-template <xio_reduction Op, class T, class Group>
-XIO_DEVICE xio_status_t combine_round(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u64 epoch, u64 r,
-                                      const reduce_job& job) {
-  const parts areas = parts_of(t, epoch);
-  const u64 at = job.at(areas.bytes, r, t.my_pe), bytes = job.size(areas.bytes, r, t.my_pe);
-  combine_parts<Op, T>(g, t, areas, job, at, bytes);
-  xio_status_t status = XIO_OK;
-  g.sync();
-  for (u32 k = 0; !job.scatter && bytes != 0 && k + 1 < t.n_pes; ++k)
-    status = first_of(status, put_result(g, ctx, job.dst + at, bytes, pe_of(t, other(t, k))));
-  return status;
-}
-
-// While the pieces of one round are on their way those of the round before are combined: three areas take turns, for a
-// member that sends round r + 1 has heard all others in round r, so all have combined round r - 2.
-template <xio_reduction Op, class T, class Group>
-XIO_SLOW_PATH xio_status_t reduce_rounds(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
-  const u64 pieces = job.pieces(team_part_bytes(t.n_pes, t.area_bytes)), rounds = pieces + (job.scatter ? 0 : 2);
-  exchange x{};
-  xio_status_t mine = XIO_OK;
-  XIO_ROLLED for (u64 r = 0;; ++r) {
-    const u64 before = x.epoch;
-    if (r < rounds) {
-      if (!begin(g, t, tag, &x)) return refuse_channel(t, ctx_of(ctx), tag);
-      mine = first_of(mine, send_round(g, ctx, t, x, r, job));
+// Posts the gets of a step, or waits for them: for the queues to its members alone.
+XIO_OUT_OF_LINE xio_status_t get_step(xio_team_t t, const ctx_view& c, getting all, const unsigned char* from, u64 step,
+                                      bool waits) {
+  waited done{0, XIO_OK};
+  for (u32 m = all.first(step), end = m + all.count(step); m != end && done.status == XIO_OK; ++m) {
+    const u32 pe = pe_of(t, m);
+    const peer_view& p = c.peers[pe];
+    if (m == t.my_pe || !is_behind_engine(p)) continue;
+    await(t, m + 1);
+    if (waits) {
+      for_queues_to(p, [&](const ring_view& r) { quiet_next(r, *c.world, &done); });
+      if (is_excluded(p.small)) done.status = XIO_ERR_PEER;
+      continue;
     }
-    if (r != 0 && r <= pieces) mine = first_of(mine, combine_round<Op, T>(g, ctx, t, before, r - 1, job));
-    if (r == rounds) break;
-    const xio_status_t status = end(g, t, x, first_of(mine, wait_headers(g, ctx, t, x)));
-    if (status != XIO_OK) return status;
+    const u64 offset = heap_offset_of(c, from) + all.share.from + all.at(step), bytes = all.bytes(step);
+    done.status = engine_get(c, p.small, pe, all.place(step, m), offset, bytes).status;
+    record_unposted(c, done.status, call_of(call_kind::get, from, all.place(step, m), bytes, static_cast<int>(pe)));
   }
-  g.sync();
-  return mine;
+  await(t, 0);
+  fence<scope::system, order::acquire>();
+  return waits ? first_of(done.status, hdp_flush(c)) : done.status;
+}
+
+template <xio_reduction Op, class T, class Group>
+XIO_DEVICE void combine_step(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const reduce_job& job,
+                             const getting& all, u64 step) {
+  const u64 at = all.share.from + all.at(step);
+  const u32 first = all.first(step), before = first != 0 ? 1 : 0;
+  const auto source = [&](u32 i) -> const unsigned char* {
+    const u32 m = first + i - before;
+    if (i < before) return all.sum;
+    if (m == t.my_pe) return job.block(m) + at;
+    const unsigned char* there = direct_place(ctx, job.block(t.my_pe) + at, pe_of(t, m));
+    return there != nullptr ? there : all.place(step, m);
+  };
+  const bool last = first + all.count(step) == all.members;
+  const auto result = [&](u32) { return last ? job.dst + at : all.sum; };
+  combine<Op, T, direct::source::peer>(g, combination_of(~0u, all.count(step) + before, 1, job.kind, source, result),
+                                       all.bytes(step));
+}
+
+// When all have come each member gets what the others have for its share, combines that, and sends them the result. A
+// share is read by the member alone that writes it, so dst may be src.
+template <xio_reduction Op, class T, class Group>
+XIO_SLOW_PATH xio_status_t reduce_getting(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, reduce_job job) {
+  exchange x;
+  if (const xio_status_t come = agree_visibly(g, ctx, t, {{tag, {}}, job.bytes}, &x); come != XIO_OK) return come;
+  const getting all(t, job);
+  const unsigned char* from = job.block(t.my_pe);
+  xio_status_t status = XIO_OK;
+  const auto get = [&](u64 step, bool waits) {
+    return step < all.steps ? get_step(t, ctx_of(ctx), all, from, step, waits) : XIO_OK;
+  };
+  XIO_ROLLED for (u64 step = 0; step < all.steps && status == XIO_OK; ++step) {
+    status = by_leader(g, [&] {
+               const xio_status_t now = step == 0 ? get(0, false) : XIO_OK;
+               const xio_status_t next = first_of(now, get(step + 1, false));
+               return posted{0, first_of(next, get(step, true))};
+             }).status;
+    fence<scope::system, order::acquire>();
+    if (status == XIO_OK) combine_step<Op, T>(g, ctx, t, job, all, step);
+    g.sync();
+  }
+  go_on(g, t, &x);
+  unsigned char* mine = job.dst + all.share.from;
+  if (status == XIO_OK)
+    status = send_blocks(g, ctx, t, x, [=](u32) {
+      return outgoing_block{mine, mine, job.scatter ? 0 : all.share.bytes};
+    });
+  return end(g, t, x, status == XIO_OK ? wait_headers(g, ctx, t, x) : status);
 }
 
 // --- All of it ---------------------------------------------------------------------------------------
@@ -280,7 +308,7 @@ XIO_DEVICE xio_status_t reduce_by_packets(const Group& g, const xio_ctx_t& ctx, 
                                           const channel_values& found, const reduce_job& job) {
   exchange x;
   g.sync();
-  if (!enter(g, t, tag, found, &x)) return refuse_channel(t, ctx_of(ctx), tag);
+  if (!enter(g, t, tag, found, &x)) return refuse_channel(g, ctx, t, tag);
   if constexpr (Op == k_by_kind) {
     return end(g, t, x,
                kinds<T>::log2_size(job.kind) == 3 ? reduce_piece<Op, u64>(g, ctx, t, x, job)
@@ -329,13 +357,10 @@ XIO_DEVICE xio_status_t exchange_reduce(const Group& g, const xio_ctx_t& ctx, co
   const objection why = job.bytes == 0 ? objection{} : objection_to(ctx, t, job);
   if (!why.is_none() || job.bytes == 0 || reads) return reduce_reading<Op, T>(g, ctx, t, tag, job, why);
   if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, found, job);
-  if ((tag & k_tag_folded) != 0) {
-    const xio_status_t status = exchange_sizes(g, ctx, t, tag, job.bytes);
-    if (status != XIO_OK) return status;
-    found = load_channel(t);
-  }
-  if (job.bytes <= part) return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
-  return reduce_rounds<Op, T>(g, ctx, t, tag, job);
+  const bool is_little = job.scatter || t.n_pes == 2 || job.bytes * (t.n_pes - 1) <= k_most_parts;
+  if (job.bytes <= part && (is_little || !goes_by_network(ctx, t)))
+    return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
+  return reduce_getting<Op, T>(g, ctx, t, tag, job);
 }
 
 template <xio_reduction Op, class T, class Group>

@@ -28,7 +28,7 @@ XIO_DEVICE extent extent_by(const xio_team_t& t, const exchange& x, u32 from) {
 template <class Group, class Extent>
 XIO_DEVICE xio_status_t publish_all(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, const stated_call& own,
                                     exchange* x, Extent&& extent_for) {
-  if (!begin(g, t, own.stated(), x)) return refuse_channel(t, ctx_of(ctx), own.tag);
+  if (!begin(g, t, own.stated(), x)) return refuse_channel(g, ctx, t, own.tag);
   if (!own.is_good()) return agree(g, ctx, t, *x, {own, 0});
   const xio_status_t sent = send_packets(
       g, ctx, t, *x, [](u32) { return k_extent_words; },
