@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   l.pieces = pieces;
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.flags = XIO_STORAGE_READ_ONLY;
-  // By number: the same file, whatever letters its path has.
+  // By number: the same file, with any letters in its path.
   const std::string opened = "file:/proc/self/fd/" + std::to_string(fd);
   check(xio_storage_open(s.world, opened.c_str(), &attr, &l.file), name.c_str());
   if (!mine.empty())
