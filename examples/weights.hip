@@ -6,10 +6,9 @@
 // The lesson: a kernel reads a file as it lies on its file system, at any byte, and puts what it read to the peers in
 // the same breath. PE p reads every n-th piece; the others get those from its memory and not from the file. Weights
 // lie in memory as in the file, page for page, so that whole pages can come without a copy by the CPU.
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -19,7 +18,6 @@
 namespace {
 
 constexpr uint64_t k_page = 4096, k_piece = 256 << 10;
-constexpr uint64_t k_most_header = 100'000'000;  // of the format (huggingface/safetensors, README.md)
 
 struct piece {
   uint64_t at, bytes;  // in the file
@@ -44,65 +42,45 @@ __global__ void read_and_put(load l) {
   keep(l.status, xio_quiet(l.ctx));
 }
 
-struct tensors {
-  uint64_t data = 0;          // where the weights begin in the file
-  std::vector<piece> places;  // of each tensor in the file, in order, without gaps
-};
-
 uint64_t bytes_of(const std::string& type) {
-  const size_t digit = type.find_first_of("0123456789");
-  if (type == "BOOL" || type.rfind("F8_", 0) == 0) return 1;
-  const std::string bits = digit == std::string::npos ? "" : type.substr(digit);
-  return bits == "8" ? 1 : bits == "16" ? 2 : bits == "32" ? 4 : bits == "64" ? 8 : 0;
+  for (const auto& [bytes, types] : {std::pair{1, " BOOL U8 I8 F8_E4M3 F8_E5M2 "}, std::pair{2, " I16 U16 F16 BF16 "},
+                                     std::pair{4, " I32 U32 F32 "}, std::pair{8, " I64 U64 F64 "}})
+    if (std::strstr(types, (" " + type + " ").c_str()) != nullptr) return static_cast<uint64_t>(bytes);
+  return 0;
 }
 
-// Nothing in the header is believed: what it says has to fit the file, and itself.
-tensors read_header(const std::vector<unsigned char>& file, const char* name) {
+// The tensors in order (huggingface/safetensors, README.md: 8 bytes of length, that much JSON, and the data without a
+// gap). Nothing of it is believed: throws where it does not fit the file, or itself.
+std::vector<piece> read_header(const std::vector<unsigned char>& file) {
+  const auto must = [](bool good, const std::string& what) {
+    if (!good) throw std::runtime_error(what);
+  };
   uint64_t length = 0;
-  for (int i = 7; i >= 0 && file.size() >= 8; --i) length = length << 8 | file[static_cast<size_t>(i)];
-  if (file.size() < 8 || length > std::min<uint64_t>(k_most_header, file.size() - 8))
-    leave(2, "'%s' is no safetensors file: a header of %llu bytes does not fit into it", name,
-          static_cast<unsigned long long>(length));
-  tensors t;
-  t.data = 8 + length;
-  uint64_t end = t.data;
-  try {
-    const auto header = nlohmann::json::parse(file.data() + 8, file.data() + 8 + length);
-    for (const auto& [key, value] : header.items()) {
-      if (key == "__metadata__") continue;
-      uint64_t bytes = bytes_of(value.at("dtype").get<std::string>());
-      if (bytes == 0) leave(2, "'%s': '%s' has a type that is not known", name, key.c_str());
-      for (const auto& n : value.at("shape"))
-        if (!n.is_number_unsigned() || __builtin_mul_overflow(bytes, n.get<uint64_t>(), &bytes))
-          leave(2, "'%s': '%s' has a shape that cannot be", name, key.c_str());
-      const auto& from = value.at("data_offsets").at(0);
-      const auto& to = value.at("data_offsets").at(1);
-      if (!from.is_number_unsigned() || !to.is_number_unsigned() || to.get<uint64_t>() > file.size() - t.data ||
-          from.get<uint64_t>() > to.get<uint64_t>() || to.get<uint64_t>() - from.get<uint64_t>() != bytes)
-        leave(2, "'%s': '%s' lies beyond the file, or has not the bytes of its shape", name, key.c_str());
-      t.places.push_back({t.data + from.get<uint64_t>(), bytes});
-    }
-  } catch (const nlohmann::json::exception& e) {
-    leave(2, "'%s' is no safetensors file: %s", name, e.what());
+  for (size_t i = std::min<size_t>(8, file.size()); i > 0; --i) length = length << 8 | file[i - 1];
+  must(file.size() >= 8 && length <= file.size() - 8, "its header is longer than the file");
+  const auto header = nlohmann::json::parse(file.data() + 8, file.data() + 8 + length);
+  std::vector<piece> all;
+  for (const auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__") continue;
+    const std::string its = "tensor '" + name + "' has ";
+    uint64_t bytes = bytes_of(tensor.at("dtype").get<std::string>());
+    must(bytes != 0, its + "a type that is not known");
+    for (const auto& n : tensor.at("shape"))
+      must(n.is_number_unsigned() && !__builtin_mul_overflow(bytes, n.get<uint64_t>(), &bytes), its + "no good shape");
+    const auto& from = tensor.at("data_offsets").at(0);
+    const auto& to = tensor.at("data_offsets").at(1);
+    must(from.is_number_unsigned() && to.is_number_unsigned() && to.get<uint64_t>() <= file.size() - 8 - length &&
+             from.get<uint64_t>() <= to.get<uint64_t>() && to.get<uint64_t>() - from.get<uint64_t>() == bytes,
+         its + "offsets beyond the file, or not the bytes of its shape");
+    all.push_back({8 + length + from.get<uint64_t>(), bytes});
   }
-  std::sort(t.places.begin(), t.places.end(),
+  std::sort(all.begin(), all.end(),
             [](const piece& a, const piece& b) { return a.at != b.at ? a.at < b.at : a.bytes < b.bytes; });
-  for (const piece& p : t.places) {
-    if (p.at != end) leave(2, "'%s': tensors overlap, or leave a gap, at byte %llu", name, (unsigned long long)end);
+  all.push_back({file.size(), 0});
+  uint64_t end = 8 + length;
+  for (const piece& p : all) {
+    must(p.at == end, "tensors overlap, or leave a gap, at byte " + std::to_string(end));
     end += p.bytes;
-  }
-  if (end != file.size()) leave(2, "'%s': bytes from %llu on are no tensor's", name, (unsigned long long)end);
-  return t;
-}
-
-std::vector<unsigned char> contents(int fd, const char* name) {
-  struct stat is {};
-  if (fd < 0 || fstat(fd, &is) != 0 || !S_ISREG(is.st_mode)) leave(2, "'%s' is no file that can be read", name);
-  std::vector<unsigned char> all(static_cast<size_t>(is.st_size));
-  for (size_t at = 0; at < all.size();) {
-    const ssize_t n = pread(fd, &all[at], all.size() - at, static_cast<off_t>(at));
-    if (n <= 0) leave(1, "cannot read '%s': %s", name, n == 0 ? "it was made shorter" : std::strerror(errno));
-    at += static_cast<size_t>(n);
   }
   return all;
 }
@@ -113,45 +91,46 @@ int main(int argc, char** argv) {
   arguments given(argc, argv, "weights FILE");
   const std::string name = given.text("FILE");
   given.end();
-  // The host reads the header, and the rest only to compare in the end.
-  const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  const std::vector<unsigned char> file = contents(fd, name.c_str());
-  const tensors t = read_header(file, name.c_str());
+  // The host has the header from it, and compares the rest in the end.
+  std::vector<unsigned char> file;
+  std::vector<piece> tensors;
+  try {
+    std::ifstream in(name, std::ios::binary);
+    file.assign(std::istreambuf_iterator<char>(in), {});
+    tensors = read_header(file);
+  } catch (const std::exception& e) {
+    leave(2, "'%s' is no safetensors file: %s", name.c_str(), e.what());
+  }
   session s;
   load l{};
   l.ctx = s.ctx;
   l.status = s.status;
-  const uint64_t inside = t.data % k_page;
+  const uint64_t data = tensors[0].at, bytes = file.size() - data;
   void* memory = nullptr;
-  check(xio_align(s.world, k_page, inside + file.size() - t.data + 1, &memory), "xio_align (a larger XIO_HEAP_SIZE)");
-  l.first = static_cast<unsigned char*>(memory) + inside - t.data;
+  check(xio_align(s.world, k_page, data % k_page + bytes + 1, &memory), "xio_align (a larger XIO_HEAP_SIZE)");
+  l.first = static_cast<unsigned char*>(memory) + data % k_page - data;
   std::vector<piece> mine;
-  uint64_t read_here = 0, number = 0;
-  for (uint64_t at = t.data, next; at < file.size(); at = next) {
+  uint64_t number = 0;
+  for (uint64_t at = data, next; at < file.size(); at = next) {
     next = std::min<uint64_t>(file.size(), at / k_piece * k_piece + k_piece);
-    if (number++ % static_cast<uint64_t>(s.n) != static_cast<uint64_t>(s.me)) continue;
-    mine.push_back({at, next - at});
-    read_here += next - at;
+    if (number++ % static_cast<uint64_t>(s.n) == static_cast<uint64_t>(s.me)) mine.push_back({at, next - at});
   }
   auto* pieces = session::on_host<piece>(mine.size() + 1);
   std::copy(mine.begin(), mine.end(), pieces);
   l.pieces = pieces;
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.flags = XIO_STORAGE_READ_ONLY;
-  // By number: the same file, with any letters in its path.
-  const std::string opened = "file:/proc/self/fd/" + std::to_string(fd);
-  check(xio_storage_open(s.world, opened.c_str(), &attr, &l.file), name.c_str());
+  check(xio_storage_open(s.world, ("file:" + name).c_str(), &attr, &l.file), name.c_str());
   if (!mine.empty())
     hipLaunchKernelGGL(read_and_put, dim3(static_cast<unsigned>(mine.size())), dim3(64), 0, nullptr, l);
   s.wait("read_and_put");
   s.barrier();
-  const auto got = session::read(l.first + t.data, file.size() - t.data);
+  const auto got = session::read(l.first + data, bytes);
   uint64_t wrong = 0;
-  for (size_t i = 0; i < got.size(); ++i) wrong += got[i] != file[t.data + i];
-  std::printf("PE %d: %zu tensors of %zu bytes, %llu of them read here, %llu bytes wrong\n", s.me, t.places.size(),
-              got.size(), static_cast<unsigned long long>(read_here), static_cast<unsigned long long>(wrong));
+  for (size_t i = 0; i < bytes; ++i) wrong += got[i] != file[data + i];
+  std::printf("PE %d: %zu tensors, %zu of %llu pieces read here, %llu bytes wrong\n", s.me, tensors.size() - 1,
+              mine.size(), static_cast<unsigned long long>(number), static_cast<unsigned long long>(wrong));
   check(xio_storage_close(s.world, l.file), "xio_storage_close");
   (void)hipHostFree(pieces);
-  close(fd);
   return s.end(wrong);
 }
