@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a test tells a fake hipFile or cuFile, and what that has seen.
+// The orders of a test to a fake hipFile or cuFile, and the calls that it has seen.
 #pragma once
 #include <atomic>
 

@@ -165,19 +165,3 @@ TEST(nvme_errors, wrong_arguments_are_refused) {
   EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 512), XIO_ERR_STATE);
   EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STATE);
 }
-
-// A refusal by the operating system is a media error at the caller.
-TEST(nvme_errors, a_file_that_cannot_grow) {
-  scratch_file f;
-  rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});
-  rlimit old{};
-  getrlimit(RLIMIT_FSIZE, &old);
-  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{4096, old.rlim_max};
-  setrlimit(RLIMIT_FSIZE, &small);
-  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 512 << 10, 4096), XIO_ERR_STORAGE);
-  EXPECT_EQ(r.ring().state->vendor, 0x280u);
-  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
-  setrlimit(RLIMIT_FSIZE, &old);
-  std::signal(SIGXFSZ, handler);
-}
