@@ -43,7 +43,7 @@ bool rule(bool kept, const char* text) {
   return kept;
 }
 
-// Whole pages: hipFile refuses others with HIPFILE_ALLOW_COMPAT_MODE=false, and cuFile reads, changes and writes.
+// Whole pages: hipFile refuses others with HIPFILE_ALLOW_COMPAT_MODE=false, and cuFile may read, change and write.
 template <class Call, class Memory>
 ssize_t move(Call&& call, int* handle, Memory base, std::size_t bytes, off_t at, off_t inside) {
   {

@@ -13,7 +13,7 @@ namespace {
 
 using by = option::storage_files_by;
 
-constexpr std::uint64_t k_bytes = 1000001, k_page = 4096;
+constexpr std::uint64_t k_bytes = 400001, k_page = 4096;
 
 class nvme_library : public testing::TestWithParam<by> {
  protected:
