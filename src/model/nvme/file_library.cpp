@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/thread.hpp"
 
 namespace xio::model::nvme {
 namespace {
@@ -48,20 +49,12 @@ struct calls {
   void* version;
 };
 struct vendor {
-  const char *name, *file;
-  const char* calls[7];
+  const char *name, *file;  // its calls begin with the name
+  const char* driver_close;
   unsigned major;
 };
-constexpr vendor k_hipfile{"hipFile",
-                           "libhipfile.so.0",
-                           {"hipFileDriverOpen", "hipFileDriverClose", "hipFileHandleRegister",
-                            "hipFileHandleDeregister", "hipFileRead", "hipFileWrite", "hipFileGetVersion"},
-                           0};
-constexpr vendor k_cufile{"cuFile",
-                          "libcufile.so.0",
-                          {"cuFileDriverOpen", "cuFileDriverClose_v2", "cuFileHandleRegister", "cuFileHandleDeregister",
-                           "cuFileRead", "cuFileWrite", "cuFileGetVersion"},
-                          1};
+constexpr vendor k_hipfile{"hipFile", "libhipfile.so.0", "DriverClose", 0};
+constexpr vendor k_cufile{"cuFile", "libcufile.so.0", "DriverClose_v2", 1};
 
 // A library with its driver open; all files of a process share it. Refusals are sentences.
 struct library {
@@ -71,12 +64,13 @@ struct library {
     if (&v == &k_hipfile) setenv("HIPFILE_ALLOW_COMPAT_MODE", "false", 0);
     void* loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: it may have threads
     if (loaded == nullptr) fail(XIO_ERR_UNSUPPORTED, "no {}: {}", v.name, dlerror());
-    for (std::size_t i = 0; i < std::size(v.calls); ++i) {
-      void* found = dlsym(loaded, v.calls[i]);
-      if (found == nullptr) fail(XIO_ERR_UNSUPPORTED, "{} has no call {}; install another", file, v.calls[i]);
-      std::memcpy(reinterpret_cast<std::byte*>(&call) + i * sizeof found, &found, sizeof found);
+    std::byte* place = reinterpret_cast<std::byte*>(&call);
+    for (const char* one :
+         {"DriverOpen", v.driver_close, "HandleRegister", "HandleDeregister", "Read", "Write", "GetVersion"}) {
+      void* found = dlsym(loaded, (std::string(v.name) + one).c_str());
+      if (found == nullptr) fail(XIO_ERR_UNSUPPORTED, "{} has no call {}{}; install another", file, v.name, one);
+      std::memcpy(std::exchange(place, place + sizeof found), &found, sizeof found);
     }
-    static_assert(sizeof call == sizeof(void*) * std::size(vendor{}.calls));
     unsigned major = 0, minor = 0, patch = 0;
     if (&v == &k_hipfile) {
       (void)reinterpret_cast<result (*)(unsigned*, unsigned*, unsigned*)>(call.version)(&major, &minor, &patch);
@@ -113,23 +107,28 @@ struct library {
 // library does not do whole. A job's status is thus always one of the operating system.
 class library_engine : public file_engine {
  public:
+  // Delegates, so that the destructor runs for refusals.
   library_engine(std::shared_ptr<library> l, file& backing, const payload_agent& payload,
                  std::unique_ptr<file_engine> rest)
-      : library_(std::move(l)), path_(backing.path()), payload_(payload), rest_(std::move(rest)) {
+      : library_engine(std::move(l), backing.path(), payload, std::move(rest)) {
     description what{};
     what.type = 1;
     what.fd = backing.direct() >= 0 ? backing.direct() : backing.fd();  // cuFile's short way wants O_DIRECT
     if (const result r = library_->call.handle_register(&handle_, &what); r.code != 0)
       fail(XIO_ERR_UNSUPPORTED, "{} does not take {}: its error {}, {} of the GPU's; use XIO_STORAGE_FILES_BY=io_uring",
            library_->name, path_, r.code, r.of_driver);
-    try {
-      for (std::size_t i = 0; i < k_threads; ++i) threads_.emplace_back([this] { serve(); });
-    } catch (...) {
-      end();
-      throw;
-    }
+    for (std::size_t i = 0; i < k_threads; ++i)
+      threads_.push_back(start_thread("files by a library", [this] { serve(); }));
   }
-  ~library_engine() override { end(); }
+  ~library_engine() override {
+    {
+      const std::lock_guard hold(lock_);
+      ends_ = true;
+    }
+    wanted_.notify_all();
+    for (std::thread& t : threads_) t.join();
+    if (handle_ != nullptr) library_->call.handle_deregister(handle_);
+  }
 
   const char* name() const override { return rest_->name(); }
   std::size_t room() const override { return rest_->room() - std::min(rest_->room(), in_flight_); }
@@ -174,15 +173,9 @@ class library_engine : public file_engine {
   }
 
  private:
-  void end() {
-    {
-      const std::lock_guard hold(lock_);
-      ends_ = true;
-    }
-    wanted_.notify_all();
-    threads_.clear();
-    library_->call.handle_deregister(handle_);
-  }
+  library_engine(std::shared_ptr<library> l, const std::string& path, const payload_agent& payload,
+                 std::unique_ptr<file_engine> rest)
+      : library_(std::move(l)), path_(path), payload_(payload), rest_(std::move(rest)) {}
 
   void serve() {
     if (payload_.use_device != nullptr) payload_.use_device();
@@ -231,7 +224,7 @@ class library_engine : public file_engine {
   bool ends_ = false;
   std::deque<file_job*> waiting_;
   std::vector<file_job*> over_;
-  std::vector<std::jthread> threads_;
+  std::vector<std::thread> threads_;
 };
 
 // Null, and the reason, where there is none to be asked for.
