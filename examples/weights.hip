@@ -9,19 +9,15 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "arguments.hpp"
 #include "session.hpp"
+#include "weights_header.hpp"
 
 namespace {
 
 constexpr uint64_t k_page = 4096, k_piece = 256 << 10;
-
-struct piece {
-  uint64_t at, bytes;  // in the file
-};
 
 struct load {
   xio_ctx_t ctx;
@@ -40,49 +36,6 @@ __global__ void read_and_put(load l) {
     s = xio_put_wg(l.ctx, here, here, p.bytes, (xio_my_pe(l.ctx) + i) % xio_n_pes(l.ctx));
   keep(l.status, s);
   keep(l.status, xio_quiet(l.ctx));
-}
-
-uint64_t bytes_of(const std::string& type) {
-  for (const auto& [bytes, types] : {std::pair{1, " BOOL U8 I8 F8_E4M3 F8_E5M2 "}, std::pair{2, " I16 U16 F16 BF16 "},
-                                     std::pair{4, " I32 U32 F32 "}, std::pair{8, " I64 U64 F64 "}})
-    if (std::strstr(types, (" " + type + " ").c_str()) != nullptr) return static_cast<uint64_t>(bytes);
-  return 0;
-}
-
-// The tensors in order (huggingface/safetensors, README.md: 8 bytes of length, that much JSON, and the data without a
-// gap). Nothing of it is believed: throws where it does not fit the file, or itself.
-std::vector<piece> read_header(const std::vector<unsigned char>& file) {
-  const auto must = [](bool good, const std::string& what) {
-    if (!good) throw std::runtime_error(what);
-  };
-  uint64_t length = 0;
-  for (size_t i = std::min<size_t>(8, file.size()); i > 0; --i) length = length << 8 | file[i - 1];
-  must(file.size() >= 8 && length <= file.size() - 8, "its header is longer than the file");
-  const auto header = nlohmann::json::parse(file.data() + 8, file.data() + 8 + length);
-  std::vector<piece> all;
-  for (const auto& [name, tensor] : header.items()) {
-    if (name == "__metadata__") continue;
-    const std::string its = "tensor '" + name + "' has ";
-    uint64_t bytes = bytes_of(tensor.at("dtype").get<std::string>());
-    must(bytes != 0, its + "a type that is not known");
-    for (const auto& n : tensor.at("shape"))
-      must(n.is_number_unsigned() && !__builtin_mul_overflow(bytes, n.get<uint64_t>(), &bytes), its + "no good shape");
-    const auto& from = tensor.at("data_offsets").at(0);
-    const auto& to = tensor.at("data_offsets").at(1);
-    must(from.is_number_unsigned() && to.is_number_unsigned() && to.get<uint64_t>() <= file.size() - 8 - length &&
-             from.get<uint64_t>() <= to.get<uint64_t>() && to.get<uint64_t>() - from.get<uint64_t>() == bytes,
-         its + "offsets beyond the file, or not the bytes of its shape");
-    all.push_back({8 + length + from.get<uint64_t>(), bytes});
-  }
-  std::sort(all.begin(), all.end(),
-            [](const piece& a, const piece& b) { return a.at != b.at ? a.at < b.at : a.bytes < b.bytes; });
-  all.push_back({file.size(), 0});
-  uint64_t end = 8 + length;
-  for (const piece& p : all) {
-    must(p.at == end, "tensors overlap, or leave a gap, at byte " + std::to_string(end));
-    end += p.bytes;
-  }
-  return all;
 }
 
 }  // namespace

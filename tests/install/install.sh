@@ -44,7 +44,6 @@ $CC -std=c99 -Wall -Wextra -Wpedantic -Werror "${sanitize[@]}" "$srcdir/tests/in
 device_program "$srcdir/tests/install/hello.hip" "$root/hello"
 device_program "$root/readme.hip" "$root/readme"
 examples=(hello_put ping_pong halo gups moe_alltoall two_level_allreduce stream_allreduce moe_survivors kv_fetch relay/relay sdma_allgather sdma_p2p)
-if has HAVE_JSON; then examples+=(weights); fi
 mkdir "$root/by-pkg-config" "$root/by-pkg-config/relay"
 for example in "${examples[@]}"; do
   device_program "$sources/$example.hip" "$root/by-pkg-config/$example"
