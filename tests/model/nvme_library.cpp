@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "fake_file_library.hpp"
+#include "nvme_hand.hpp"
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -73,6 +74,40 @@ TEST_P(nvme_library, moves_whole_pages_for_all_drives) {
                {k_bytes - 577, 577, 0, 0}};
   for (const auto& c : cases) EXPECT_EQ(move(r, c.at, c.bytes, c.memory), c.calls) << c.at << " " << c.bytes;
   EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
+}
+
+// Memory that the host reaches by copies alone gets none of them where the library moves whole pages.
+TEST_P(nvme_library, copies_nothing_to_gpu_memory) {
+  namespace w = wire::nvme;
+  static int copies;
+  hand h({.direct = false,
+          .copy = [](void* to, const void* from, std::size_t n) { ++copies, std::memcpy(to, from, n); },
+          .library = {GetParam(), path}});
+  h.make_queues();
+  const struct {
+    w::opcode op;
+    std::uint64_t lba;
+    std::uint32_t wrong, dw12;  // moves that go wrong, more of the command
+    int copied, calls;
+  } cases[] = {{w::opcode::read, 8, 0, 0, 0, 1},
+               {w::opcode::write, 8, 0, 0, 0, 1},
+               {w::opcode::write, 16, 0, w::k_force_unit_access, 0, 1},
+               {w::opcode::read, 9, 0, 0, 1, 0},
+               {w::opcode::write, 9, 0, 0, 1, 0},
+               {w::opcode::read, 8, 1, 0, 1, 1},
+               {w::opcode::write, 8, 1, 0, 1, 1}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(&c - cases);
+    copies = lib->reads = lib->writes = 0;
+    lib->moves = static_cast<int>(c.wrong);
+    lib->how = -5008;
+    stamp(h.data(), c.lba, 4096, static_cast<std::uint64_t>(&c - cases) + 5);
+    w::sqe command = w::make_io(c.op, 0, 1, h.data_bus(), 0, c.lba, 8);
+    command.dw[12] |= c.dw12;
+    EXPECT_EQ(h.io(command), 0u);
+    EXPECT_PAIRS((copies, c.copied), (lib->reads + lib->writes, c.calls));
+    EXPECT_EQ(std::memcmp(h.data(), h.file().read().data() + c.lba * 512, 4096), 0);
+  }
 }
 
 // The host does again all that fails in the library, and its status counts. After four in a row the library is left
