@@ -162,7 +162,8 @@ typedef struct xio_ctx_attr {
 enum {
   XIO_STORAGE_READ_ONLY = 1, /* writes are refused */
   XIO_STORAGE_CREATE = 2,    /* file: create it if it is not there. block: what it holds may go */
-  XIO_STORAGE_TRUNCATE = 4   /* file: start empty; with bytes = 0 it stays empty */
+  XIO_STORAGE_TRUNCATE = 4,  /* file: start empty; with bytes = 0 it stays empty */
+  XIO_STORAGE_DIRECT = 8     /* file, block: whole pages (4096 bytes) go past the page cache, where that can be */
 };
 /* How a storage is opened. `size` and 0 as in xio_init_attr_t. */
 typedef struct xio_storage_attr {

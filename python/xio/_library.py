@@ -150,7 +150,7 @@ ENUMS: Dict[str, Dict[str, int]] = {
     "XIO_REDUCE_": {"sum": 0, "prod": 1, "min": 2, "max": 3, "and": 4, "or": 5, "xor": 6},
     "XIO_": {"int8": 0, "uint8": 1, "int16": 2, "uint16": 3, "int32": 4, "uint32": 5, "int64": 6, "uint64": 7,
              "half": 8, "bfloat16": 9, "float": 10, "double": 11},
-    "XIO_STORAGE_": {"read_only": 1, "create": 2, "truncate": 4},
+    "XIO_STORAGE_": {"read_only": 1, "create": 2, "truncate": 4, "direct": 8},
     "XIO_MEM_ON_": {"unknown": 0, "host": 1, "device": 2, "both": 3},
     "XIO_MPI_": {"none": 0, "open_mpi": 1, "mpich": 2},
 }

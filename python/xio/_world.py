@@ -227,9 +227,10 @@ class World:
         return Team(self, None, self._lib.team_same_local_rank)
 
     def storage(self, name: str, *, bytes: int = 0, read_only: bool = False, create: bool = False,
-                truncate: bool = False, queues: int = 0, depth: int = 0, block_bytes: int = 0) -> "Storage":
+                truncate: bool = False, direct: bool = False, queues: int = 0, depth: int = 0,
+                block_bytes: int = 0) -> "Storage":
         """Opens a drive or file ("file:PATH", "nvme:BDF/NSID", ...: xio/xio.h). Local."""
-        return Storage(self, name, bytes, read_only, create, truncate, (queues, depth, block_bytes))
+        return Storage(self, name, bytes, read_only, create, truncate, direct, (queues, depth, block_bytes))
 
 
 class Team:
@@ -295,11 +296,11 @@ class Team:
 class Storage:
     """An open drive or file, of which Context.read and Context.write move bytes: of drives whole blocks."""
 
-    def __init__(self, world: World, name: str, nbytes: int, read_only: bool, create: bool, truncate: bool,
+    def __init__(self, world: World, name: str, nbytes: int, read_only: bool, create: bool, truncate: bool, direct: bool,
                  numbers: Tuple[int, int, int]) -> None:
         self.world, lib = world, world._lib
         attr, bits = L.storage_attr(C.sizeof(L.storage_attr)), L.ENUMS["XIO_STORAGE_"]
-        attr.flags = read_only * bits["read_only"] | create * bits["create"] | truncate * bits["truncate"]
+        attr.flags = read_only * bits["read_only"] | create * bits["create"] | truncate * bits["truncate"] | direct * bits["direct"]
         attr.queues, attr.depth, attr.block_bytes = [integer(n, 0, 2**32 - 1, "queues, depth, block_bytes") for n in numbers]
         attr.bytes = integer(nbytes, 0, 2**64 - 1, "bytes")
         self.handle = L.storage()

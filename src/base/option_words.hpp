@@ -49,6 +49,9 @@ constexpr auto words(backend) { return std::to_array<word>({"auto", "hw", "model
 enum class nvme_doorbell : std::uint8_t { automatic, bar, shadow, host, bridge };
 constexpr auto words(nvme_doorbell) { return std::to_array<word>({"auto", "bar", "shadow", "host", "bridge"}); }
 
+enum class storage_files_by : std::uint8_t { automatic, io_uring, hipfile, cufile };
+constexpr auto words(storage_files_by) { return std::to_array<word>({"auto", "io_uring", "hipfile", "cufile"}); }
+
 enum class vfio_iommu : std::uint8_t { automatic, type1, iommufd };
 constexpr auto words(vfio_iommu) { return std::to_array<word>({"auto", "type1", "iommufd"}); }
 

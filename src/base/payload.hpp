@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/option_words.hpp"
+
 namespace xio {
 
 enum class atomic_op { fetch, swap, add, compare_swap, bit_and, bit_or, bit_xor };
@@ -29,6 +31,11 @@ struct payload_agent {
   bool (*reached)(std::uint64_t mark) = nullptr;
 
   static constexpr std::uint64_t k_marks = 32;
+
+  // The vendor's library that moves files' data to this memory by itself; automatic: there is none.
+  option::storage_files_by files_by = option::storage_files_by::automatic;
+  // For a thread that calls it: makes the PE's GPU the thread's. Null where there is none.
+  void (*use_device)() = nullptr;
 };
 
 }  // namespace xio

@@ -146,7 +146,8 @@ ctx_settings choose_ctx(const xio_ctx_attr_t* attr, const options& o) {
 
 xio_storage_attr_t choose_storage(const xio_storage_attr_t* attr, const nvme_options& o) {
   xio_storage_attr_t a = read_attr(attr, "xio_storage_attr_t");
-  constexpr std::uint32_t known = XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE;
+  constexpr std::uint32_t known =
+      XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE | XIO_STORAGE_DIRECT;
   if ((a.flags & ~known) != 0)
     fail(XIO_ERR_CONFIG, "xio_storage_attr_t.flags is {:#x}; use XIO_STORAGE_ flags ({:#x}) only", a.flags, known);
   if ((a.flags & XIO_STORAGE_READ_ONLY) != 0 && (a.flags & (XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE)) != 0)

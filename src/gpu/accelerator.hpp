@@ -273,8 +273,11 @@ void payload_finish() { lane_of_thread::mine().finish_all(); }
 std::uint64_t payload_mark() { return lane_of_thread::mine().mark(); }
 bool payload_reached(std::uint64_t mark) { return lane_of_thread::mine().reached(mark); }
 
-constexpr payload_agent k_payload{&copy,           &payload_atomic, &payload_fence,  false, &payload_copy_later,
-                                  &payload_finish, &payload_mark,   &payload_reached};
+void payload_use_device() { (void)hipSetDevice(g_device); }
+
+constexpr payload_agent k_payload{
+    &copy,           &payload_atomic, &payload_fence,   false,          &payload_copy_later,
+    &payload_finish, &payload_mark,   &payload_reached, hw::k_files_by, &payload_use_device};
 
 }  // namespace
 

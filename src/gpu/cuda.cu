@@ -98,6 +98,7 @@ cudaError_t ipc_import(void** out, const ipc_handle& h) {
 }
 cudaError_t ipc_release(void* p) { return cudaIpcCloseMemHandle(p); }
 
+constexpr auto k_files_by = option::storage_files_by::cufile;
 bool in_device_memory(const void* p) {
   cudaPointerAttributes a{};
   if (cudaPointerGetAttributes(&a, p) == cudaSuccess) return a.type == cudaMemoryTypeDevice;

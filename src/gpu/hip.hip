@@ -154,6 +154,7 @@ hipError_t ipc_import(void** out, const ipc_handle& h) {
 }
 hipError_t ipc_release(void* p) { return hipIpcCloseMemHandle(p); }
 
+constexpr auto k_files_by = option::storage_files_by::hipfile;
 bool in_device_memory(const void* p) {
   hipPointerAttribute_t a{};
   if (hipPointerGetAttributes(&a, p) != hipSuccess) {

@@ -5,6 +5,7 @@
 #include "model/nic/families.hpp"
 #include "model/nic/faults.hpp"
 #include "model/nvme/controller.hpp"
+#include "model/nvme/file_library.hpp"
 #include "model/nvme/mmio_bridge.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
@@ -81,15 +82,19 @@ class file_drive final : public nvme::software_drive {
   // The arguments are checked before the file is touched, because the file may have to be made.
   file_drive(const std::string& path, const xio_storage_attr_t& attr, const nvme::drive_shape& shape,
              const std::string& faults)
-      : shape_(shape_of(shape)), faults_(model::nvme::plan_faults(faults)), file_(path, attr) {}
+      : shape_(shape_of(shape)),
+        by_{shape.files_by, shape.files_library},
+        faults_(model::nvme::plan_faults(faults)),
+        file_(path, attr) {}
 
   std::size_t register_bytes() const override { return model::nvme::controller::bar_bytes(shape_); }
   void start(void* registers, const payload_agent& payload) override {
-    controller_ = std::make_unique<model::nvme::controller>(registers, shape_, file_, payload);
+    controller_ = std::make_unique<model::nvme::controller>(
+        registers, shape_, file_, payload, model::nvme::choose_file_engine(by_, file_, payload, engine_));
     controller_->inject(faults_);
   }
   progress::device& device() override { return *controller_; }
-  const char* io_engine() const override { return controller_->io_engine(); }
+  const char* io_engine() const override { return engine_.c_str(); }
   void grow() override { file_.grow(); }
   void commit() override { file_.commit(); }
   std::uint64_t bytes() const override { return file_.bytes(); }
@@ -109,6 +114,8 @@ class file_drive final : public nvme::software_drive {
 
  private:
   model::nvme::shape shape_;
+  model::nvme::library_choice by_;
+  std::string engine_;
   model::nvme::fault_plan faults_;
   model::nvme::file file_;
   // Goes first: its end is the end of what it does with the file.
@@ -124,7 +131,12 @@ std::unique_ptr<progress::device> make_bridge(std::byte* ring, std::size_t bytes
   return std::make_unique<model::nvme::mmio_bridge>(ring, bytes, bdf, registers);
 }
 
-constexpr devices k_devices{find_nic, plan_nic_faults, make_copy_engine, copy_engine_failure, open_drive, make_bridge};
+std::string describe_file_library(option::storage_files_by by, const std::string& file, const payload_agent& payload) {
+  return model::nvme::describe_file_library({by, file}, payload);
+}
+
+constexpr devices k_devices{find_nic,   plan_nic_faults, make_copy_engine,     copy_engine_failure,
+                            open_drive, make_bridge,     describe_file_library};
 
 }  // namespace
 

@@ -55,6 +55,9 @@ struct devices {
   // A PCI MMIO bridge over zeroed memory; registers: BAR 0 of the one device behind it.
   std::unique_ptr<progress::device> (*make_bridge)(std::byte* ring, std::size_t bytes, std::uint32_t bdf,
                                                    void* registers);
+  // The library that moves files' data to GPU memory, or why there is none: for people.
+  std::string (*describe_file_library)(option::storage_files_by by, const std::string& file,
+                                       const payload_agent& payload);
 };
 
 // Null in a library without software devices (--disable-model).

@@ -51,8 +51,18 @@ all() {
   right "$how" "$n" ' 0 values wrong$' stream_allreduce 5000 20
   right "$how" "$n" ' 0 bytes wrong$' kv_fetch "$data/cache" 70 1536
   if [ -e "$data/cache" ]; then fail 'kv_fetch leaves its file behind'; fi
+  if has HAVE_JSON; then right "$how" "$n" '^PE [0-9]+: 4 tensors, [0-9] of 3 pieces read here, 0 bytes wrong$' weights "$data/model"; fi
   if [ "$n" = 2 ]; then right "$how" 2 ' 0 words wrong$' ping_pong 1000 200; fi
 }
+# safetensors FILE HEADER [BYTES]: a file of that header, and random data behind it.
+safetensors() {
+  printf "$(printf '\\x%02x\\x%02x\\0\\0\\0\\0\\0\\0' $((${#2} % 256)) $((${#2} / 256)))%s" "$2" >"$1"
+  head -c "${3-8}" /dev/urandom >>"$1"
+}
+tensor() { printf '"%s":{"dtype":"%s","shape":%s,"data_offsets":[%s]}' "$@"; }
+# The data lie at no page; one tensor is of several pieces, one empty, one a scalar.
+safetensors "$data/model" "{\"__metadata__\":{\"format\":\"pt\"},$(tensor wte BF16 '[701,500]' 0,701000),$(tensor none F32 '[0,7]' 701000,701000),$(tensor b I64 '[]' 701000,701008),$(tensor h.0.w F8_E4M3 '[33,3]' 701008,701107)}   " 701107
+
 all any 1
 all any 2
 all any 4
@@ -150,6 +160,27 @@ wrong 'unknown or incomplete option' relay/relay --in a --out b --fast
 wrong "BYTES is '0'" sdma_allgather 0
 wrong "BYTES is 'many'" sdma_p2p many
 wrong "DESTINATION is 'there'" sdma_p2p 8 there
+if has HAVE_JSON; then
+  printf '\377\377\377\377\377\377\377\377{}' >"$data/bad"
+  wrong 'its header is longer than the file' weights "$data/bad"
+  wrong 'Is a directory' weights "$data"
+  while IFS='|' read -r words header; do
+    safetensors "$data/bad" "$header"
+    wrong "$words" weights "$data/bad"
+  done <<END
+syntax error|{"a":
+key 'dtype' not found|{"a":{}}
+cannot use at() with array|[[[[1]]]]
+a type that is not known|{$(tensor a F128 '[1]' 0,8)}
+no good shape|{$(tensor a F32 '[-2]' 0,8)}
+no good shape|{$(tensor a F32 '[4294967296,4294967296]' 0,8)}
+offsets beyond the file|{$(tensor a F32 '[2]' 8,16)}
+not the bytes of its shape|{$(tensor a F32 '[1]' 0,8)}
+tensors overlap|{$(tensor a F32 '[2]' 0,8),$(tensor b F32 '[1]' 4,8)}
+a gap, at byte 62|{$(tensor a F32 '[1]' 4,8)}
+a gap, at byte 66|{$(tensor a F32 '[1]' 0,4)}
+END
+fi
 # What is there stays as it was.
 echo 'not a cache' >"$data/cache"
 wrong "'$data/cache' exists" kv_fetch "$data/cache"

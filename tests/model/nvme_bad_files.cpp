@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Ordinary files that are none, or that go wrong while they are open: a status, one sentence, nothing else lost, and
-// the ctx is used again. On a tmpfs, which has no O_DIRECT and can be full.
+// the ctx is used again. On a tmpfs, which can be full; by the host, and by a hipFile (fake_file_library.cpp).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,6 +23,7 @@ struct scene {
   std::string path;
   int filler;  // a file that takes all room
   rig& r;
+  bool by_library;  // then of whole pages
 
   // Returns the call's status, and its sentence where it throws one.
   xio_status_t grow(std::uint64_t bytes, std::string& said) const {
@@ -36,8 +37,12 @@ struct scene {
   }
   void cut() const { EXPECT_EQ(truncate(path.c_str(), 50001), 0); }
   void fill() const { full_disk::fill_up(filler); }
-  xio_status_t write(std::uint64_t at) const { return xio_write(r.ctx(), r.heap(), r.storage(), at, 5000); }
-  xio_status_t read(std::uint64_t at) const { return xio_read(r.ctx(), r.heap() + 8192, r.storage(), at, 5000); }
+  std::uint64_t place(std::uint64_t at) const { return by_library ? at / 4096 * 4096 : at; }
+  std::uint64_t bytes() const { return by_library ? 8192 : 5000; }
+  xio_status_t write(std::uint64_t at) const { return xio_write(r.ctx(), r.heap(), r.storage(), place(at), bytes()); }
+  xio_status_t read(std::uint64_t at) const {
+    return xio_read(r.ctx(), r.heap() + 8192, r.storage(), place(at), bytes());
+  }
 };
 
 struct trouble {
@@ -76,17 +81,19 @@ const trouble k_troubles[] = {
     {"grown to less", 0, [](const scene& s, std::string& said) { return s.grow(7, said); }, XIO_OK, 0, ""},
 };
 
-void go_through(const trouble& t, const std::string& place) {
-  SCOPED_TRACE(t.what);
+void go_through(const trouble& t, const std::string& place, bool by_library) {
+  SCOPED_TRACE(testing::Message() << t.what << " by library: " << by_library);
   const std::string path = place + "/data";
   const int filler = open((place + "/filler").c_str(), O_CREAT | O_RDWR, 0600);
   const int data = open(path.c_str(), O_CREAT | O_RDWR, 0600);
   const auto kept = stamped_data(k_hole);
   ASSERT_EQ(pwrite(data, kept.data(), k_hole, 0), static_cast<ssize_t>(k_hole));
   ASSERT_EQ(ftruncate(data, k_bytes), 0);
-  rig r(path, {.flags = t.flags});
-  const scene s{path, filler, r};
-  std::memcpy(r.heap(), &kept[3], 5000);
+  rig r(path, {.flags = t.flags,
+               .by = by_library ? option::storage_files_by::hipfile : option::storage_files_by::automatic,
+               .library = ".libs/libfake_hipfile.so"});
+  const scene s{path, filler, r, by_library};
+  std::memcpy(r.heap(), &kept[s.place(3)], s.bytes());
   ASSERT_EQ(s.read(3), XIO_OK);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the drive looks at the file once a millisecond
   testing::internal::CaptureStderr();
@@ -98,9 +105,9 @@ void go_through(const trouble& t, const std::string& place) {
   EXPECT_EQ(r.quiet(), t.code == 0 ? XIO_OK : XIO_ERR_STORAGE);
   EXPECT_EQ(r.quiet(), XIO_OK);
   // The same ctx has what is still there.
-  std::memset(r.heap() + 8192, 0, 5000);
+  std::memset(r.heap() + 8192, 0, s.bytes());
   EXPECT_EQ(s.read(3), XIO_OK);
-  EXPECT_EQ(std::memcmp(r.heap() + 8192, &kept[3], 5000), 0);
+  EXPECT_EQ(std::memcmp(r.heap() + 8192, &kept[s.place(3)], s.bytes()), 0);
   struct stat now {};
   EXPECT_EQ(fstat(data, &now), 0);
   EXPECT_EQ(static_cast<std::uint64_t>(now.st_size), t.bytes);
@@ -136,13 +143,25 @@ void open_what_is_none(const std::string& place) {
   unlink((place + "/dangling").c_str());
 }
 
+// ramfs has no O_DIRECT.
+void open_without_direct(const std::string& place) {
+  ASSERT_EQ(mount("xio", place.c_str(), "ramfs", 0, ""), 0);
+  testing::internal::CaptureStderr();
+  rig r(place + "/data", {.flags = XIO_STORAGE_CREATE | XIO_STORAGE_DIRECT, .bytes = 8192});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("although XIO_STORAGE_DIRECT asks for O_DIRECT: Invalid argument"), std::string::npos) << said;
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 8192), XIO_OK);
+}
+
 }  // namespace
 
 TEST(nvme_bad_files, have_a_status_and_a_sentence) {
   full_disk::run_in_a_child(
       [](const std::string& place) {
         open_what_is_none(place);
-        for (const trouble& t : k_troubles) go_through(t, place);
+        for (const trouble& t : k_troubles)
+          for (const bool by_library : {false, true}) go_through(t, place, by_library);
+        open_without_direct(place);
       },
       "; nvme_faults and nvme_errors see most of these");
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The storage API over the model: which call reports an error, which code it has, and what goes on after it.
-#include "full_disk.hpp"
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -161,14 +160,4 @@ TEST(nvme_errors, wrong_arguments_are_refused) {
   r.close();
   EXPECT_EQ(xio_read(r.ctx(), h, r.storage(), 0, 512), XIO_ERR_STATE);
   EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STATE);
-}
-
-// A refusal by the operating system is a media error at the caller.
-TEST(nvme_errors, a_file_that_cannot_grow) {
-  scratch_file f;
-  rig r(f.path, {.flags = XIO_STORAGE_CREATE, .bytes = 1 << 20});
-  const full_disk::file_limit limit(4096);
-  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 512 << 10, 4096), XIO_ERR_STORAGE);
-  EXPECT_EQ(r.ring().state->vendor, 0x280u);
-  EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
 }

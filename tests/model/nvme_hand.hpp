@@ -4,6 +4,7 @@
 #pragma once
 #include "../gtest.hpp"
 #include "model/nvme/controller.hpp"
+#include "model/nvme/file_library.hpp"
 #include "scratch_file.hpp"
 
 namespace xio::test {
@@ -24,6 +25,7 @@ class hand {
     void (*copy)(void*, const void*, std::size_t) = [](void* to, const void* from, std::size_t n) {
       std::memcpy(to, from, n);
     };
+    model::nvme::library_choice library = {};
     bool enabled = true;
     std::uint32_t cc = 0x00460001;  // EN, IOSQES 6, IOCQES 4
   };
@@ -44,7 +46,9 @@ class hand {
     agent_.copy = h.copy;
     agent_.fence = [] {};  // the completion is a release already
     agent_.direct = h.direct;
-    device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_);
+    std::string ignored;
+    auto engine = h.library.file.empty() ? nullptr : choose_file_engine(h.library, *file_, agent_, ignored);
+    device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_, std::move(engine));
     // Queues and lists are host memory. Data are not, when they go through a copy.
     device_->dma().add(memory_.get(), h.direct ? k_bytes : k_data, model::nvme::dma_map::memory::host);
     using memory = model::nvme::dma_map::memory;

@@ -26,20 +26,26 @@ class rig {
     std::uint64_t timeout_ms = 20000;
     std::uint64_t heap_bytes = 8 << 20;
     std::uint64_t sgl = 1;  // 0: data are named by PRPs
+    option::storage_files_by by = option::storage_files_by::automatic;
+    std::string library = {};
+    option::storage_files_by gpus = option::storage_files_by::automatic;  // what the GPU's own library is
   };
 
-  rig(const std::string& path, const how& h) : heap_(h.heap_bytes, gpu::place::shared, 4096) {
+  rig(const std::string& path, const how& h) : payload_(gpu::payload()), heap_(h.heap_bytes, gpu::place::shared, 4096) {
     options o = options::defaults();
     o.nvme_mdts = h.mdts;
     o.ticket_start = h.ticket_start;
     o.nvme_sgl = h.sgl;
+    o.storage_files_by = h.by;
+    o.storage_files_library = h.library;
+    payload_.files_by = h.gpus;
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
     attr.flags = h.flags;
     attr.queues = h.queues;
     attr.depth = h.depth;
     attr.block_bytes = h.block;
     attr.bytes = h.bytes;
-    drive_ = std::make_unique<nvme::file_controller>(*software::built_in(), path, attr, o, machine_, gpu::payload());
+    drive_ = std::make_unique<nvme::file_controller>(*software::built_in(), path, attr, o, machine_, payload_);
     drive_->commit();
     world_->n_pes = 1;
     world_->heap = heap_.as<unsigned char>();
@@ -63,6 +69,7 @@ class rig {
 
   void close() {
     world_->storages[0].live = 0;
+    if (drive_ != nullptr) drive_->unmap(heap_.data(), heap_.size());
     drive_.reset();
   }
   unsigned char* heap() const { return heap_.as<unsigned char>(); }
@@ -86,6 +93,7 @@ class rig {
   xio_status_t quiet() { return dev::storage_quiet(*ctx_); }
 
  private:
+  payload_agent payload_;
   const dev::peer_view alone_{};  // no route but storage
   gpu::buffer heap_;
   progress::machine machine_{1};

@@ -4,6 +4,8 @@
 
 #include <sys/resource.h>
 
+#include <filesystem>
+
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/thread.hpp"
@@ -370,6 +372,29 @@ TEST_F(api, storage_calls_check_their_arguments) {
 }
 
 #ifdef XIO_ENABLE_MODEL
+// Each file of several gets as many whole stripes as all of them have.
+TEST_F(api, several_files_grow_as_one) {
+  const std::string one = testing::TempDir() + "/xio_stripes_a", two = testing::TempDir() + "/xio_stripes_b";
+  xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+  attr.flags = XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE;
+  attr.stripe_bytes = 4096;
+  xio_storage_t s{};
+  ASSERT_EQ(xio_storage_open(w_, ("file:" + one + "?size=5000,file:" + two + "?size=9000").c_str(), &attr, &s), XIO_OK)
+      << xio_last_error();
+  uint64_t bytes = 0;
+  constexpr uint64_t cases[][4] = {{0, 8192, 5000, 9000}, {20000, 24576, 12288, 12288}, {7, 24576, 12288, 12288}};
+  for (const auto& [asked, whole, first, second] : cases) {
+    EXPECT_EQ(xio_storage_grow(w_, s, asked), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_storage_size(w_, s, &bytes, nullptr), XIO_OK);
+    EXPECT_PAIRS((bytes, whole), (std::filesystem::file_size(one), first), (std::filesystem::file_size(two), second));
+  }
+  ASSERT_EQ(truncate(two.c_str(), 100), 0);
+  EXPECT_REFUSED(xio_storage_grow(w_, s, 99999), XIO_ERR_STATE, "xio_stripes_b: it was made shorter");
+  EXPECT_EQ(xio_storage_close(w_, s), XIO_OK);
+  std::filesystem::remove(one);
+  std::filesystem::remove(two);
+}
+
 TEST_F(api, storages_open_tell_their_size_and_close) {
   char path[] = "/tmp/xio_storage_XXXXXX";
   const int fd = mkstemp(path);

@@ -26,8 +26,8 @@ bool seldom_waits(int fd) {
 
 class cache_engine : public file_engine {
  public:
-  cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how)
-      : fd_(fd), how_(how), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {}
+  cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how, bool direct)
+      : fd_(fd), how_(how), direct_(direct), tries_(seldom_waits(fd)), shared_(fd), patient_(std::move(patient)) {}
 
   const char* name() const override { return patient_->name(); }
   std::size_t room() const override { return patient_->room() - started_.size() - shared_.with_helper(); }
@@ -40,7 +40,9 @@ class cache_engine : public file_engine {
     if (tries_ && pages_ == nullptr && !started_.empty()) pages_ = std::make_unique<mapped_file>(fd_);
     const bool many = started_.size() > k_few;
     for (file_job* job : started_) {
-      if (many && job->what == file_job::kind::read)
+      if (direct_ && is_whole_pages(*job))
+        be_patient(*job);
+      else if (many && job->what == file_job::kind::read)
         reads_.push_back(job);
       else if (many && pages_ != nullptr && !writes_know_nowait_ && pages_->fits(*job))
         writes_.push_back(job);
@@ -161,6 +163,7 @@ class cache_engine : public file_engine {
 
   int fd_;
   trying how_;
+  bool direct_;
   bool tries_;
   bool reads_know_nowait_ = true;
   bool writes_know_nowait_ = true;
@@ -186,8 +189,8 @@ long sleeps() {
   return used.ru_nvcsw;
 }
 
-std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how) {
-  return std::make_unique<cache_engine>(fd, std::move(patient), how);
+std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how, bool direct) {
+  return std::make_unique<cache_engine>(fd, std::move(patient), how, direct);
 }
 
 }  // namespace xio::model::nvme

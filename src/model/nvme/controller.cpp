@@ -28,9 +28,10 @@ std::size_t controller::bar_bytes(const shape& s) {
   return (end + k_page - 1) / k_page * k_page;
 }
 
-controller::controller(void* bar, const shape& s, file& backing, const payload_agent& payload)
-    : regs_(bar), shape_(s), file_(backing), payload_(payload) {
-  engine_ = s.plain_io ? make_plain_engine(backing.fd()) : make_file_engine(backing.fd());
+controller::controller(void* bar, const shape& s, file& backing, const payload_agent& payload,
+                       std::unique_ptr<file_engine> engine)
+    : regs_(bar), shape_(s), file_(backing), payload_(payload), engine_(std::move(engine)) {
+  if (engine_ == nullptr) engine_ = s.plain_io ? make_plain_engine(backing.fd()) : make_file_engine(backing.fd());
   cap_ = w::make_cap(s.max_entries - 1, s.contiguous, 20, s.doorbell_stride, 0, s.max_page_shift);
   regs_.write64(w::k_reg_cap, cap_);
   regs_.write32(w::k_reg_vs, k_version);

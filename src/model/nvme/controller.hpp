@@ -54,7 +54,9 @@ class controller : public progress::device {
   static constexpr std::uint32_t k_heavy = 16;  // commands in a turn that one thread must do
 
   // bar: zeroed memory of bar_bytes() that outlives the controller; the driver writes there.
-  controller(void* bar, const shape& s, file& backing, const payload_agent& payload);
+  // engine: null, or what reads and writes the file.
+  controller(void* bar, const shape& s, file& backing, const payload_agent& payload,
+             std::unique_ptr<file_engine> engine = nullptr);
   ~controller() override;
 
   bool poll() override;

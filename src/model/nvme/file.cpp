@@ -30,6 +30,10 @@ file::file(const std::string& path, const xio_storage_attr_t& attr) : file(path)
     fail(XIO_ERR_ARG, "cannot open {} with blocks of {} bytes; use a power of two from 512 to 65536", path,
          block_bytes_);
   open_file(attr.flags);
+  asks_direct_ = (attr.flags & XIO_STORAGE_DIRECT) != 0;
+  if (direct_if_asked() < 0 && asks_direct_)
+    log::warn("{} is used through the page cache, although XIO_STORAGE_DIRECT asks for O_DIRECT: {}", path,
+              errno_text(errno));
   const std::uint64_t there = measure();
   empties_ = (attr.flags & XIO_STORAGE_TRUNCATE) != 0 && !block_device_;
   grows_ = attr.bytes > there;
@@ -166,6 +170,14 @@ void file::refuse_the_kernels_own() const {
       fail(XIO_ERR_ARG,
            "cannot use {} as storage: it is the kernel's, and no file with data; give a file of a disk or of tmpfs",
            path_);
+}
+
+int file::direct() {
+  if (!direct_) {
+    const std::string mine = "/proc/self/fd/" + std::to_string(fd_.get());
+    direct_.reset(open(mine.c_str(), (read_only_ ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_DIRECT));
+  }
+  return direct_.get();
 }
 
 void file::open_or_make(int how) {

@@ -32,6 +32,10 @@ class file {
   std::uint64_t extend(std::uint64_t bytes);
 
   int fd() const { return fd_.get(); }
+  // The same file past the page cache (O_DIRECT), or -1 where there is no such way; and the same where
+  // XIO_STORAGE_DIRECT asked for it.
+  int direct();
+  int direct_if_asked() { return asks_direct_ ? direct() : -1; }
   const std::string& path() const { return path_; }
   bool read_only() const { return read_only_; }
   std::uint32_t block_bytes() const { return block_bytes_; }
@@ -53,8 +57,9 @@ class file {
   void unmake();
 
   std::string path_;
-  unique_fd fd_;
+  unique_fd fd_, direct_;
   bool read_only_ = false;
+  bool asks_direct_ = false;
   bool block_device_ = false;
   bool made_ = false;  // by this opening
   bool empties_ = false;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace xio::model::nvme {
 namespace {
@@ -16,6 +17,13 @@ constexpr std::size_t k_zero_bytes = 64 << 10;
 const std::byte k_zeroes[k_zero_bytes] = {};
 
 }  // namespace
+
+bool is_whole_pages(const file_job& job) {
+  if (job.what != file_job::kind::read && job.what != file_job::kind::write) return false;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = job.part; i < job.parts.size(); ++i) bytes += job.parts[i].iov_len;
+  return job.offset % k_whole_page == 0 && bytes % k_whole_page == 0;
+}
 
 bool file_job::advance(std::size_t bytes) {
   offset += bytes;
@@ -32,6 +40,8 @@ bool file_job::advance(std::size_t bytes) {
 
 bool file_job::apply_result(long result) {
   if (result == -EINTR || result == -EAGAIN) return false;
+  // Memory or a rest that lies badly for the disk.
+  if (std::exchange(by, way::cache) == way::direct && result == -EINVAL) return false;
   if (what == kind::zero) return apply_zeroing(result);
   if (result < 0) {
     error = static_cast<int>(-result);
@@ -86,13 +96,14 @@ constexpr std::size_t k_at_once = 16;
 
 class plain_engine : public file_engine {
  public:
-  explicit plain_engine(int fd) : fd_(fd) {}
+  plain_engine(int fd, int direct) : fd_(fd), direct_(direct) {}
   const char* name() const override { return "plain"; }
   std::size_t room() const override { return done_.size() < k_at_once ? k_at_once - done_.size() : 0; }
   void kick() override {}
 
   void start(file_job& job) override {
-    while (!job.apply_result(call(fd_, job, 0))) {
+    if (direct_ >= 0 && is_whole_pages(job)) job.by = file_job::way::direct;
+    while (!job.apply_result(call(job.by == file_job::way::direct ? direct_ : fd_, job, 0))) {
     }
     done_.push_back(&job);
   }
@@ -103,17 +114,19 @@ class plain_engine : public file_engine {
   }
 
  private:
-  int fd_;
+  int fd_, direct_;
   std::vector<file_job*> done_;
 };
 
 }  // namespace
 
-std::unique_ptr<file_engine> make_plain_engine(int fd) { return std::make_unique<plain_engine>(fd); }
+std::unique_ptr<file_engine> make_plain_engine(int fd, int direct) {
+  return std::make_unique<plain_engine>(fd, direct);
+}
 
-std::unique_ptr<file_engine> make_file_engine(int fd) {
-  auto engine = make_uring_engine(fd);
-  return engine != nullptr ? make_cache_engine(fd, std::move(engine)) : make_plain_engine(fd);
+std::unique_ptr<file_engine> make_file_engine(int fd, int direct) {
+  auto engine = make_uring_engine(fd, direct);
+  return engine != nullptr ? make_cache_engine(fd, std::move(engine), {}, direct >= 0) : make_plain_engine(fd, direct);
 }
 
 }  // namespace xio::model::nvme

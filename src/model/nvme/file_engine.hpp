@@ -21,6 +21,8 @@ struct file_job {
   std::vector<iovec> parts;
   std::size_t part = 0;  // the first that is not finished
   int error = 0;         // errno
+  // declined: by the library, and nothing is done yet.
+  enum class way { cache, direct, library, declined } by = way::cache;
 
   // Takes `bytes` from the front of what is left. True when nothing is left.
   bool advance(std::size_t bytes);
@@ -32,6 +34,11 @@ struct file_job {
   bool apply_zeroing(long result);
 };
 
+// Between a file's page cache and what goes past it lies a page: less would be read, changed and written by some, and
+// another's bytes in it lost.
+constexpr std::uint64_t k_whole_page = 4096;
+bool is_whole_pages(const file_job& job);
+
 class file_engine {
  public:
   virtual ~file_engine() = default;  // nothing is in flight any more
@@ -41,6 +48,7 @@ class file_engine {
   virtual void start(file_job& job) = 0;
   virtual void kick() = 0;  // after some start()
   virtual void reap(std::vector<file_job*>& done) = 0;
+  virtual bool takes(const file_job& /*job*/) const { return false; }  // by way::library, from or to GPU memory
   // By another thread that has nothing to do, at any time: carries out some of what is being kicked. True if there was
   // any.
   virtual bool assist() { return false; }
@@ -49,8 +57,9 @@ class file_engine {
 // Makes one system call for a job's next part; returns read()'s result, or a negative errno. flags are preadv2's.
 long call(int fd, const file_job& job, int flags);
 
-std::unique_ptr<file_engine> make_plain_engine(int fd);
-std::unique_ptr<file_engine> make_uring_engine(int fd);  // null if this build or this kernel has none
+// direct: -1, or the same file past the page cache: whole pages then go there.
+std::unique_ptr<file_engine> make_plain_engine(int fd, int direct = -1);
+std::unique_ptr<file_engine> make_uring_engine(int fd, int direct = -1);  // null if this build or kernel has none
 // How often the calling thread has slept in the kernel since it began, which is not how often it lost its core.
 long sleeps();
 // How a thread that also serves others tries calls that may wait. After one that took longer than `prompt`, calls are
@@ -61,8 +70,9 @@ struct trying {
   int rest = 10;
   long (*sleeps)() = &nvme::sleeps;
 };
-// Does at once what the page cache can do at once, and gives the rest to `patient`.
-std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {});
-std::unique_ptr<file_engine> make_file_engine(int fd);  // the best there is
+// Does at once what the page cache can do at once, and gives the rest to `patient`. direct: whole pages are the rest.
+std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {},
+                                               bool direct = false);
+std::unique_ptr<file_engine> make_file_engine(int fd, int direct = -1);  // the best there is
 
 }  // namespace xio::model::nvme

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -165,6 +166,7 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, e
   one.job.part = 0;
   one.job.error = 0;
   one.job.durable = false;
+  one.job.by = file_job::way::cache;
   one.sqid = sqid;
   one.cid = w::cid_of(command);
   one.nsid = w::nsid_of(command);
@@ -202,12 +204,15 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
 void controller::aim(work& one, std::uint64_t bytes) {
   const bool write = one.opcode == w::opcode::write;
   one.job.what = write ? file_job::kind::write : file_job::kind::read;
-  const bool direct = payload_.direct || std::all_of(one.data.begin(), one.data.end(), [](const segment& s) {
-                        return s.kind != dma_map::memory::payload;
-                      });
-  if (direct && one.opcode != w::opcode::compare) {
+  const auto on_gpu = std::count_if(one.data.begin(), one.data.end(),
+                                    [](const segment& s) { return s.kind == dma_map::memory::payload; });
+  if (one.opcode != w::opcode::compare) {
     for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
-    return;
+    const bool may = payload_.direct || static_cast<std::size_t>(on_gpu) == one.data.size();
+    const bool again = std::exchange(one.job.by, file_job::way::cache) == file_job::way::declined;
+    if (may && !again && engine_->takes(one.job)) one.job.by = file_job::way::library;
+    if (payload_.direct || on_gpu == 0 || one.job.by == file_job::way::library) return;
+    one.job.parts.clear();
   }
   one.bounce.resize(bytes);
   std::byte* at = one.bounce.data();
@@ -272,6 +277,13 @@ bool controller::reap_file() {
 }
 
 void controller::end_work(work& one) {
+  if (one.job.by == file_job::way::declined) {
+    std::uint64_t bytes = 0;
+    for (const iovec& v : std::exchange(one.job.parts, {})) bytes += v.iov_len;
+    aim(one, bytes);
+    engine_->start(one.job);
+    return;
+  }
   --in_file_;
   const std::uint32_t status = outcome(one);
   if (status != w::k_ok) events_.add(one.sqid, one.cid, status, one.lba, one.nsid);

@@ -20,7 +20,9 @@ constexpr std::size_t k_parts_at_once = 1024;
 
 class uring_engine : public file_engine {
  public:
-  explicit uring_engine(int fd) : fd_(fd) { usable_ = io_uring_queue_init(k_entries, &ring_, 0) == 0; }
+  uring_engine(int fd, int direct) : fd_(fd), direct_(direct) {
+    usable_ = io_uring_queue_init(k_entries, &ring_, 0) == 0;
+  }
   ~uring_engine() override {
     if (!usable_) return;
     std::vector<file_job*> done;
@@ -42,6 +44,7 @@ class uring_engine : public file_engine {
 
   void start(file_job& job) override {
     ++in_flight_;
+    if (direct_ >= 0 && is_whole_pages(job)) job.by = file_job::way::direct;
     prepare(job);
   }
 
@@ -75,6 +78,7 @@ class uring_engine : public file_engine {
       kick();
       sqe = io_uring_get_sqe(&ring_);
     }
+    const int fd = job.by == file_job::way::direct ? direct_ : fd_;
     const iovec* parts = job.parts.data() + job.part;
     const unsigned count = static_cast<unsigned>(std::min(job.parts.size() - job.part, k_parts_at_once));
     if (job.what == file_job::kind::sync)
@@ -83,13 +87,13 @@ class uring_engine : public file_engine {
       io_uring_prep_fallocate(sqe, fd_, FALLOC_FL_ZERO_RANGE, static_cast<off_t>(job.offset),
                               static_cast<off_t>(job.bytes));
     else if (job.what == file_job::kind::read)
-      io_uring_prep_readv(sqe, fd_, parts, count, job.offset);
+      io_uring_prep_readv(sqe, fd, parts, count, job.offset);
     else
-      io_uring_prep_writev2(sqe, fd_, parts, count, job.offset, job.durable ? RWF_DSYNC : 0);
+      io_uring_prep_writev2(sqe, fd, parts, count, job.offset, job.durable ? RWF_DSYNC : 0);
     io_uring_sqe_set_data(sqe, &job);
   }
 
-  int fd_;
+  int fd_, direct_;
   io_uring ring_{};
   bool usable_ = false;
   unsigned in_flight_ = 0;
@@ -97,8 +101,8 @@ class uring_engine : public file_engine {
 
 }  // namespace
 
-std::unique_ptr<file_engine> make_uring_engine(int fd) {
-  auto engine = std::make_unique<uring_engine>(fd);
+std::unique_ptr<file_engine> make_uring_engine(int fd, int direct) {
+  auto engine = std::make_unique<uring_engine>(fd, direct);
   if (!engine->usable()) return nullptr;
   return engine;
 }
@@ -108,7 +112,7 @@ std::unique_ptr<file_engine> make_uring_engine(int fd) {
 #else
 
 namespace xio::model::nvme {
-std::unique_ptr<file_engine> make_uring_engine(int) { return nullptr; }
+std::unique_ptr<file_engine> make_uring_engine(int, int) { return nullptr; }
 }  // namespace xio::model::nvme
 
 #endif

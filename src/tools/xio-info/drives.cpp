@@ -5,9 +5,11 @@
 
 #include "base/error.hpp"
 #include "base/first_line.hpp"
+#include "gpu/gpu.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/vfio_way.hpp"
+#include "transport/software.hpp"
 
 namespace xio::info {
 
@@ -80,6 +82,9 @@ std::vector<section> drive_sections(const nvme_options& o, const std::string& ro
   section first{"nvme", "NVMe controllers", {}};
   first.rows.push_back(
       {"controllers", std::uint64_t{all.size()}, all.empty() ? "the software controller takes files: file:PATH" : ""});
+  if (const auto* devices = software::built_in(); devices != nullptr && root.empty())
+    first.rows.push_back(
+        {"files_by", devices->describe_file_library(o.storage_files_by, o.storage_files_library, gpu::payload()), ""});
   all.insert(all.begin(), std::move(first));
   return all;
 }

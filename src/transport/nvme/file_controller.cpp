@@ -20,7 +20,7 @@ std::uint32_t checked_mdts(std::uint32_t block_bytes, const nvme_options& o) {
 
 drive_shape checked_shape(const xio_storage_attr_t& attr, const nvme_options& o) {
   checked_depth(attr, o);
-  return {checked_mdts(attr.block_bytes, o), checked_last_queue(attr, o)};
+  return {checked_mdts(attr.block_bytes, o), checked_last_queue(attr, o), o.storage_files_by, o.storage_files_library};
 }
 
 }  // namespace

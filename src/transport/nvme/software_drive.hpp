@@ -3,7 +3,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "base/option_words.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
 
@@ -12,6 +14,9 @@ namespace xio::nvme {
 struct drive_shape {
   std::uint32_t mdts_bytes;  // a power of two of pages, 2 at least
   std::uint32_t max_queues;  // I/O queue pairs
+  // What moves the file's data, and the file of a library for it; "": its own.
+  option::storage_files_by files_by;
+  std::string files_library;
 };
 
 class software_drive {
