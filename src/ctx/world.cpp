@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/hdp.hpp"
+#include "ctx/job_picture.hpp"
 #include "ctx/kept_error.hpp"
 #include "ctx/program.hpp"
 
@@ -70,9 +71,11 @@ xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* at
 }
 
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
-  return kept_error(
+  const auto info = kept_error(
       contexts_->get(ctx), *storages_,
       {reinterpret_cast<std::uint64_t>(heap_->data()), heap_->size(), static_cast<std::uint32_t>(members_.size())});
+  if (info.status == XIO_ERR_TIMEOUT) info::show_once(members_.job(), members_.timeout_ms());
+  return info;
 }
 
 xio_pe_info_t world::pe_state(int pe) { return members_.states().find(pe, contexts_->silence_of(pe)); }
