@@ -344,7 +344,7 @@ xio_status_t xio_storage_open(xio_world_t* world, const char* name, const xio_st
 }
 
 xio_status_t xio_storage_close(xio_world_t* world, xio_storage_t storage) {
-  return in_world(world, __func__, [&](xio::world& w) { w.storages().close(storage); });
+  return in_world(world, __func__, [&](xio::world& w) { w.close_storage(storage); });
 }
 
 xio_status_t xio_storage_size(const xio_world_t* world, xio_storage_t storage, uint64_t* bytes, uint32_t* block_bytes) {

@@ -37,6 +37,7 @@ context::context(const ctx_settings& settings, route_plan plan, dev::world_view*
 }
 
 context::~context() {
+  if (waits_ != nullptr) waits_->forget(this);
   graveyard::bury(views_, lanes(), world_, n_pes());
   queues_ = {};
   old_.clear();
@@ -272,7 +273,7 @@ void context::fill_flush_rings() {
   write_all(flush_rows_, rows);
 }
 
-void context::publish(wait_book& waits) {
+void context::publish(wait_book& waits, std::uint64_t serial) {
   rings_.clear();
   ring_peers_.clear();
   fill_flush_rings();
@@ -284,7 +285,8 @@ void context::publish(wait_book& waits) {
   for (const auto* rows : {&rings_, &flush_rings_})
     for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
   if (has_rings()) write_all(ring_rows_, rings_);
-  waits.show(rings_, ring_peers_);
+  waits_ = &waits;
+  waits.show({this, fmt::format("ctx=\"{}\"", serial), rings_, ring_peers_});
   __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
   old_.clear();
   stopped_ = false;

@@ -32,7 +32,7 @@ class context {
   void place_inboxes(std::uint64_t offset) { inboxes_ = offset; }
   void prepare(engines& e);
   void connect(engines& e);
-  void publish(wait_book& waits);
+  void publish(wait_book& waits, std::uint64_t serial);
 
   // Takes its queues from all engines. On return none of its ops reads or writes memory any more, even if peers go on;
   // its rings then refuse work with XIO_ERR_STATE. No kernel may be using it. A second call does nothing.
@@ -109,6 +109,7 @@ class context {
 
   std::uint64_t inboxes_ = 0;
 
+  wait_book* waits_ = nullptr;  // from publish on
   bool uses_rdma_;
   std::uint32_t rings_per_lane_ = 0;  // from prepare on
   std::uint32_t first_index_ = 0;     // of its rings; grows when it is made anew, so that old requests find none

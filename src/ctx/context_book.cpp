@@ -111,7 +111,7 @@ std::unique_ptr<context> context_book::make(const xio_ctx_attr_t* attr, const xi
   const auto connected = attempt([&] { c->connect(g_.all_engines); });
   g_.members.agree().each(call::ctx_create, [&] {
     if (connected) std::rethrow_exception(connected);
-    c->publish(g_.waits);
+    c->publish(g_.waits, contexts_.serial(contexts_.next()));
     c->show_value(c->value(contexts_.next()));
   });
   return c;

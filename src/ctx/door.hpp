@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "ctx/entry.hpp"
+#include "ctx/job_picture.hpp"
 #include "ctx/world.hpp"
 #include "xio/xio.h"
 
@@ -33,7 +34,14 @@ xio_status_t in_world(World* w, const char* function, Body&& body) noexcept {
   return entry(function, [&] {
     auto& impl = checked(w, function);
     const auto shown = impl.waits().enter(function);
-    body(impl);
+    // Kept here, for the call may end the world.
+    const std::uint64_t job = impl.members().job(), deadline_ms = impl.members().timeout_ms();
+    try {
+      body(impl);
+    } catch (const error& e) {
+      if (e.status() == XIO_ERR_TIMEOUT) info::show_once(job, deadline_ms);
+      throw;
+    }
   });
 }
 

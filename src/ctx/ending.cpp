@@ -118,7 +118,7 @@ void context_book::recover(xio_ctx_t ctx) {
     g_.members.agree().each(call::ctx_recover, [&] {
       if (connected) std::rethrow_exception(connected);
       g_.storages.go_on(used);
-      c.publish(g_.waits);
+      c.publish(g_.waits, contexts_.serial(ctx.id));
     });
   } catch (...) {
     c.give_up();

@@ -12,8 +12,6 @@
 
 namespace xio {
 
-namespace {
-
 const char* engine_name(dev::ring_kind kind) {
   switch (route_of(kind)) {
     case dev::route::rdma: return "rdma";
@@ -22,14 +20,11 @@ const char* engine_name(dev::ring_kind kind) {
   }
 }
 
-// Kernels may be changing it: each word is a value it once had, not all of the same moment.
 dev::ring_state state_of(const dev::ring_view& ring) {
   dev::ring_state s;
   gpu::copy(&s, ring.state, sizeof s);
   return s;
 }
-
-}  // namespace
 
 dev::route route_of(dev::ring_kind kind) {
   switch (kind) {

@@ -14,6 +14,11 @@ namespace xio {
 // The way that a ring serves; none for storage.
 dev::route route_of(dev::ring_kind kind);
 
+// "rdma", "sdma" or "nvme".
+const char* engine_name(dev::ring_kind kind);
+// Kernels may be changing it: each word is a value it once had, not all of the same moment.
+dev::ring_state state_of(const dev::ring_view& ring);
+
 // Adds the counters of these rings.
 void add_stats(const std::vector<dev::ring_view>& rings, xio_engine_stats_t& out);
 

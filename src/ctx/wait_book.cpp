@@ -67,7 +67,9 @@ void wait_book::give_back(memory m) {
   all_kept().free.push_back(std::move(m));
 }
 
-wait_book::wait_book(const membership& members, const unsigned char* heap, std::uint64_t heap_bytes) {
+wait_book::wait_book(const ctx_options& o, const membership& members, const unsigned char* heap,
+                     std::uint64_t heap_bytes) {
+  if (!o.metrics.empty()) counts_.emplace(o.metrics, members);
   try {
     const auto m = std::make_shared<memory>(take());
     seen_ = m->seen;
@@ -91,7 +93,9 @@ wait_book::wait_book(const membership& members, const unsigned char* heap, std::
   __atomic_store_n(&p.magic, k_wait_page_magic, __ATOMIC_RELEASE);
 }
 
-void wait_book::show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, const char* drive) {
+void wait_book::show(const counted_queues& q, const char* drive) {
+  const auto& [owner, labels, rings, peers] = q;
+  if (counts_) counts_->add(q);
   for (std::size_t i = 0; seen_ != nullptr && i < rings.size(); ++i) {
     const std::size_t place = dev::k_wait_notes + shown_++ % dev::k_queue_notes;
     dev::wait_note& n = page_->notes[place];

@@ -3,9 +3,12 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "base/options.hpp"
 #include "base/unique_fd.hpp"
+#include "ctx/metrics.hpp"
 #include "ctx/wait_page.hpp"
 
 namespace xio {
@@ -15,13 +18,18 @@ class membership;
 class wait_book {
  public:
   // Where there is no memory for it the world does without, and one sentence of the log says so.
-  wait_book(const membership& members, const unsigned char* heap, std::uint64_t heap_bytes);
+  wait_book(const ctx_options& o, const membership& members, const unsigned char* heap, std::uint64_t heap_bytes);
 
   // Where kernels write, or null.
   dev::wait_note* notes() const { return seen_ == nullptr ? nullptr : seen_->notes; }
   // From now on waits for these rings are noted, the first of which leads to PE peers[0], or all to a drive. More than
   // dev::k_queue_notes share places, and the newest has it.
-  void show(const std::vector<dev::ring_view>& rings, const std::vector<int>& peers, const char* drive = nullptr);
+  void show(const counted_queues& q, const char* drive = nullptr);
+  // On return nothing of the owner's rings is read any more.
+  void forget(const void* owner) {
+    if (counts_) counts_->forget(owner);
+  }
+  void end_counts() { counts_.reset(); }
   // A call of the host, which runs while this lives: that may be longer than the book does. Of several threads the last
   // to begin one is shown.
   class shown_call {
@@ -45,6 +53,7 @@ class wait_book {
   std::shared_ptr<wait_page> page_;  // as the host sees it
   wait_page* seen_ = nullptr;        // as kernels do
   std::uint32_t shown_ = 0;          // rings
+  std::optional<metrics> counts_;
 };
 
 }  // namespace xio

@@ -6,7 +6,9 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "base/peer_word.hpp"
 #include "ctx/hdp.hpp"
+#include "ctx/job_picture.hpp"
 #include "ctx/kept_error.hpp"
 #include "ctx/program.hpp"
 
@@ -45,7 +47,7 @@ void world::publish() {
   pe_states_ = gpu::buffer(v.n_pes * sizeof(std::uint32_t), gpu::place::shared);
   v.pe_states = pe_states_.as<std::uint32_t>();
   members_.states().show_at(pe_states_.as<std::uint32_t>());
-  waits_.emplace(members_, v.heap, v.heap_bytes);
+  waits_.emplace(options_, members_, v.heap, v.heap_bytes);
   v.waits = waits_->notes();
   auto* const at = view_.get();
   gpu::put_value(at, v);
@@ -65,14 +67,25 @@ void world::publish() {
 
 xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* attr) {
   const auto opened = storages_->open(name, attr, [&](std::uint32_t row) { contexts_->forget_storage(row); });
-  waits_->show(storages_->rings(opened), {}, name);
+  const auto& rings = storages_->rings(opened);
+  std::string drive;
+  for (const char c : printable(name)) drive += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+  const auto serial = static_cast<std::uint32_t>(opened.id);
+  waits_->show({&rings, fmt::format("storage=\"{}\",drive=\"{}\"", serial, drive), rings, {}}, name);
   return opened;
 }
 
+void world::close_storage(xio_storage_t s) {
+  waits_->forget(&storages_->rings(s));
+  storages_->close(s);
+}
+
 xio_error_info_t world::ctx_error(xio_ctx_t ctx) const {
-  return kept_error(
+  const auto info = kept_error(
       contexts_->get(ctx), *storages_,
       {reinterpret_cast<std::uint64_t>(heap_->data()), heap_->size(), static_cast<std::uint32_t>(members_.size())});
+  if (info.status == XIO_ERR_TIMEOUT) info::show_once(members_.job(), members_.timeout_ms());
+  return info;
 }
 
 xio_pe_info_t world::pe_state(int pe) { return members_.states().find(pe, contexts_->silence_of(pe)); }
@@ -92,6 +105,7 @@ std::vector<int> world::exclude(const std::vector<int>& pes) {
 }
 
 void world::close_all() {
+  waits_->end_counts();
   contexts_->clear();
   storages_->clear();
   teams_->clear();

@@ -52,6 +52,7 @@ class world {
 
   // These need several parts at once.
   xio_storage_t open_storage(const char* name, const xio_storage_attr_t* attr);
+  void close_storage(xio_storage_t s);
   xio_error_info_t ctx_error(xio_ctx_t ctx) const;
   xio_pe_info_t pe_state(int pe);
   // Local. Returns those of them that can still store to this PE's heap.

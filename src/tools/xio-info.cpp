@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
+#include "ctx/job_picture.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
-#include "tools/xio-info/job.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"
 #include "transport/software.hpp"

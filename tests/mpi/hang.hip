@@ -52,11 +52,15 @@ int main(int, char** argv) {
   if (name == "other_call" && t.me == 1) RUN(come, 1, 1, t.ctx);
   if (name == "host" && t.me == 0) RUN(await, 1, 1, t.ctx, words);
   if (name == "queue" && t.me == 0) RUN(send, 1, 1, t.ctx, words, 1);
+  for (int i = 0; name == "moves" && t.me == 0 && i < 5; ++i) RUN(send, 1, 1, t.ctx, words, 1);
   xio_storage_t drive{};
-  if (name == "drive" && t.me == 1) MUST(xio_storage_open(t.world(), argv[2], nullptr, &drive));
-  if (name == "drive" && t.me == 1) RUN(load, 1, 1, t.ctx, drive, words);
+  const bool reads = (name == "drive" || name == "moves") && t.me == 1;
+  if (reads) MUST(xio_storage_open(t.world(), argv[2], nullptr, &drive));
+  if (reads) RUN(load, 1, 1, t.ctx, drive, words);
   if (name == "drive") RUN(come, 1, 1, t.ctx);
-  if (name != "host" || t.me == 0) sleep(1000);  // a PE that does not wait computes
+  xio_error_info_t why = XIO_ERROR_INFO_INIT;  // after a deadline, of which this tells the log
+  MUST(xio_ctx_error(t.world(), t.ctx, &why));
+  if (name != "moves" && (name != "host" || t.me == 0)) sleep(1000);  // a PE that does not wait computes
   t.barrier();
   return 0;
 }

@@ -104,6 +104,15 @@ hangs drive 2 "^PE 1 waits for NVMe queue [0-9]+ of the drive 'file:.*', which h
 hangs queue 2 '^PE 0 waits for .* queue [0-9]+ to PE 1, which has completed [0-9]+ entries and not' XIO_ROUTE=rdma \
   XIO_MODEL_FAULTS=delay=1:50s
 
+# When a deadline ends, one PE tells of all, also where those of others have ended at the same moment.
+for told in 'barrier 2000 3 PE 2 never came: PE [01] waits for PE 2 to come to barrier' \
+  'host 3000 4 .*PE [1-3] waits for PE 0 to come to xio_host_barrier'; do
+  read -r name deadline n line <<<"$told"
+  XIO_TIMEOUT_MS=$deadline timeout 60 "$xiorun" -n "$n" --timeout 8 --grace 0 "$builddir/tests/mpi/hang" "$name" \
+    >"$work/out" 2>"$work/err"
+  grep -qE "in vain. As xio-info --job says: $line" "$work/err" || fail "$name: a deadline tells nothing" "$work/err"
+  [ "$(grep -c 'in vain' "$work/err")" = 1 ] || fail "$name: told more than once" "$work/err"
+done
 expect timeout 124 '^PE 1 never came' env XIO_TIMEOUT_MS=60000 "$xiorun" -n 2 --timeout 4 --grace 0 "$builddir/tests/mpi/hang" barrier
 expect 'no process' 1 'process 4194999 has ended' "$info" --job 4194999
 expect 'no PE' 1 "process $$ is no PE" "$info" --job $$

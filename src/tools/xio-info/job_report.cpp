@@ -3,25 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/xio-info/job.hpp"
+#include "ctx/job_picture.hpp"
 
 namespace xio::info {
 
 namespace {
 
 using json = nlohmann::ordered_json;
-
-std::string text_of(const seen_job& job) {
-  std::string out = cause_of(job) + "\n";
-  for (const seen_wait& w : job.waits)
-    out += fmt::format("  PE {} waits {}, for {:.1f} s{}\n", w.pe, w.text, w.seconds,
-                       w.what == seen_wait::of::host ? "" : fmt::format(" (workgroup {})", w.workgroup));
-  for (std::size_t i = 0; i < job.pes.size(); ++i)
-    if (!job.waits_in(i))
-      out += fmt::format("  PE {} does not wait ({}{})\n", i, job.pes[i].state,
-                         job.pes[i].pid == 0 ? "" : fmt::format(", process {}", job.pes[i].pid));
-  return out;
-}
 
 json json_of(std::uint64_t id, const seen_job& job) {
   json out{{"job", fmt::format("{:016x}", id)}, {"cause", cause_of(job)}};

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/xio-info/job.hpp"
+#include "ctx/job_picture.hpp"
 
 namespace xio::info {
 
@@ -168,5 +168,17 @@ class graph {
 }  // namespace
 
 std::string cause_of(const seen_job& job) { return graph(job).cause(); }
+
+std::string text_of(const seen_job& job) {
+  std::string out = cause_of(job) + "\n";
+  for (const seen_wait& w : job.waits)
+    out += fmt::format("  PE {} waits {}, for {:.1f} s{}\n", w.pe, w.text, w.seconds,
+                       w.what == seen_wait::of::host ? "" : fmt::format(" (workgroup {})", w.workgroup));
+  for (std::size_t i = 0; i < job.pes.size(); ++i)
+    if (!job.waits_in(i))
+      out += fmt::format("  PE {} does not wait ({}{})\n", i, job.pes[i].state,
+                         job.pes[i].pid == 0 ? "" : fmt::format(", process {}", job.pes[i].pid));
+  return out;
+}
 
 }  // namespace xio::info

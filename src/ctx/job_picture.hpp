@@ -40,13 +40,21 @@ struct seen_job {
   }
 };
 
-// which: the PID of a PE or of its ancestor, or "all". Takes a second. remarks: on what could not be read. Throws.
-std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks);
-
+// which: the PID of a PE or of its ancestor, or "all". Takes a second. remarks: on what could not be read. deadline_ms:
+// if not 0, waits that have just ended by that deadline count, too. Throws.
+std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks,
+                                               std::uint64_t deadline_ms = 0);
 // One line: why the job stands still, as far as its waits say.
 std::string cause_of(const seen_job& job);
 
-// As JSON, as a graph for Graphviz, or else as text.
+// All of it.
+std::string text_of(const seen_job& job);
+
+// To the log, when a call of this PE has ended by the deadline: once per job on this machine. Not for deadlines below a
+// second, which programs have that poll.
+void show_once(std::uint64_t job, std::uint64_t deadline_ms) noexcept;
+
+// Of xio-info: as JSON, as a graph for Graphviz, or else as text.
 std::string job_report(const std::string& which, bool as_json, bool as_graph);
 
 }  // namespace xio::info

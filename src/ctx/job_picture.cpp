@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "tools/xio-info/job.hpp"
+#include "ctx/job_picture.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "ctx/call_text.hpp"
 #include "ctx/team_text.hpp"
@@ -34,8 +37,9 @@ using kind = dev::call_kind;
 constexpr std::uint32_t k_most_pes = 1 << 16;
 constexpr auto k_poll_interval = std::chrono::milliseconds(25);
 constexpr auto k_least = std::chrono::milliseconds(150), k_most = std::chrono::milliseconds(1000);
-constexpr std::uint64_t k_noted_ms = 100;  // a wait that lasts is noted more often
-constexpr double k_call_lasts_s = 0.5;     // shorter calls of the host are not shown
+constexpr auto k_for_log = std::chrono::milliseconds(60);  // a call waits for it: one note of each wait
+constexpr std::uint64_t k_noted_ms = 100;                  // a wait that lasts is noted more often
+constexpr double k_call_lasts_s = 0.5;                     // shorter calls of the host are not shown
 
 // Of another process only what was checked is used: all of it may be wrong.
 struct polled_page {
@@ -167,7 +171,7 @@ seen_wait wait_of(const wait_page& p, const dev::wait_note& n) {
   return w;
 }
 
-void add_to(seen_job& job, const polled_page& l) {
+void add_to(seen_job& job, const polled_page& l, std::uint64_t deadline_ms) {
   const wait_page& p = l.page;
   job.pes.resize(std::max<std::size_t>(job.pes.size(), p.n_pes));
   job.local_pes = p.local_pes;
@@ -184,8 +188,11 @@ void add_to(seen_job& job, const polled_page& l) {
   std::uint64_t newest = 0;
   for (const auto& [key, note] : l.notes) newest = std::max(newest, note.second.now);
   const auto is_new = [&](const auto& note) { return newest - note.second.now < k_noted_ms * p.ticks_per_ms; };
+  const auto gave_up = [&](const auto& note) {
+    return deadline_ms != 0 && note.second.now - note.second.since > deadline_ms * p.ticks_per_ms * 9 / 10;
+  };
   for (const auto& [key, note] : l.notes)
-    if (polled_page::lasts(note) || (pe.state == "stopped" && is_new(note)))
+    if (polled_page::lasts(note) || ((pe.state == "stopped" || gave_up(note)) && is_new(note)))
       job.waits.push_back(wait_of(p, note.second));
 }
 
@@ -224,8 +231,7 @@ std::vector<polled_page> open_pages(pid_t root) {
   each_entry("/proc", [&](const char* name) {
     const int pid = std::atoi(name);
     struct stat st {};
-    if (pid <= 0 || pid == getpid() || stat(fmt::format("/proc/{}", pid).c_str(), &st) != 0 || st.st_uid != geteuid())
-      return;
+    if (pid <= 0 || stat(fmt::format("/proc/{}", pid).c_str(), &st) != 0 || st.st_uid != geteuid()) return;
     open_pages_of(pid, all);
   });
   if (root == 0) return all;
@@ -241,7 +247,8 @@ std::vector<polled_page> open_pages(pid_t root) {
 
 }  // namespace
 
-std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks) {
+std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks,
+                                               std::uint64_t deadline_ms) {
   int root = 0;
   const auto [end, wrong] = std::from_chars(which.data(), which.data() + which.size(), root);
   if (which != "all" && (wrong != std::errc() || end != which.data() + which.size() || root <= 0))
@@ -252,7 +259,7 @@ std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::ve
     std::erase_if(pages, [](polled_page& l) { return !l.read(); });
     const auto took = clock::now() - began;
     const bool done = std::all_of(pages.begin(), pages.end(), [](const polled_page& l) { return l.all_last(); });
-    if (pages.empty() || took > k_most || (done && took > k_least)) break;
+    if (pages.empty() || took > (deadline_ms != 0 ? k_for_log : k_most) || (done && took > k_least)) break;
     std::this_thread::sleep_for(k_poll_interval);
   }
   std::map<std::uint64_t, seen_job> jobs;
@@ -260,11 +267,32 @@ std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::ve
     if (std::string why = l.wrong(); !why.empty())
       remarks.push_back(std::move(why));
     else
-      add_to(jobs[l.page.job], l);
+      add_to(jobs[l.page.job], l, deadline_ms);
   }
   for (auto& [id, job] : jobs) gather_waits(job);
   if (jobs.empty()) fail(XIO_ERR_STATE, "{}", remarks.empty() ? why_none(which, root) : remarks.front());
   return jobs;
+}
+
+void show_once(std::uint64_t job, std::uint64_t deadline_ms) noexcept {
+  constexpr std::uint64_t k_least_ms = 1000;
+  constexpr int k_lines = 24;
+  if (deadline_ms < k_least_ms || !log::enabled(log::level::warn)) return;
+  try {
+    // One PE of a machine gets this socket's name, and has it until it ends.
+    static const unique_fd shown(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un name{AF_UNIX, {}};
+    fmt::format_to_n(name.sun_path + 1, sizeof name.sun_path - 1, "xio-shown.{:016x}", job);
+    if (bind(shown.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) return;
+    std::vector<std::string> remarks;
+    const auto jobs = look_at_jobs(std::to_string(getpid()), remarks, deadline_ms);
+    std::string text = text_of(jobs.at(job));
+    std::size_t end = 0;
+    for (int line = 0; line < k_lines && end < text.size() - 1; ++line) end = text.find('\n', end + 1);
+    log::warn("a call has waited for {} ms in vain. As xio-info --job says: {}", deadline_ms, text.substr(0, end));
+  } catch (const std::exception& e) {
+    log::info("why a call has waited in vain is not known: {}", e.what());
+  }
 }
 
 }  // namespace xio::info

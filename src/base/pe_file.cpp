@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "base/pe_file.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace xio {
+
+std::string pe_file(std::string name, int pe, int n_pes) {
+  const auto at = name.find("%p");
+  if (at != std::string::npos) return name.replace(at, 2, std::to_string(pe));
+  return n_pes > 1 ? name + "." + std::to_string(pe) : name;
+}
+
+std::string replace_file(const std::string& name, const std::string& text) {
+  const std::string made = name + ".new";
+  struct stat st {};
+  if (lstat(name.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) return name + " is no regular file; name another";
+  rlimit limit{};
+  // Beyond it the system ends the program.
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && text.size() > limit.rlim_cur)
+    return name + ": " + errno_text(EFBIG) + "; raise ulimit -f";
+  unlink(made.c_str());
+  const unique_fd to(open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  std::size_t done = 0;
+  for (ssize_t n = 0; to && done < text.size(); done += static_cast<std::size_t>(n))
+    if ((n = write(to.get(), text.data() + done, text.size() - done)) <= 0) break;
+  if (to && done == text.size() && rename(made.c_str(), name.c_str()) == 0) return "";
+  const int err = errno;
+  if (to) unlink(made.c_str());
+  return name + ": " + errno_text(err) + "; name a file in a folder with room that this user may write";
+}
+
+}  // namespace xio
