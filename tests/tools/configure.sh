@@ -6,8 +6,8 @@ set -euo pipefail
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 : "${srcdir:?}" "${CXX:?}"
-at=$(mktemp -d)
-trap 'rm -rf "$at"' EXIT
+make_work
+at=$work
 unset ROCM_PATH HIP_PATH XIO_HIP_ARCH CPPFLAGS LIBS LDFLAGS CXXFLAGS CFLAGS CONFIG_SITE
 export xio_system_root=$at/machine # where configure looks for /opt/rocm, /dev/kfd and PCI devices
 srcdir=$(cd "$srcdir" && pwd)
@@ -21,17 +21,7 @@ configured() {
 }
 # leaves NAME: whether tests/leave_out has this case.
 leaves() { [ -z "$("$srcdir/tests/leave_out" configure "$1")" ]; }
-says() {
-  if ! grep -qE -- "$1" "$out"; then
-    echo "configure does not say: $1"
-    tail -n 40 "$out"
-    failures=$((failures + 1))
-  fi
-}
-wrong() {
-  echo "$1"
-  failures=$((failures + 1))
-}
+says() { grep -qE -- "$1" "$out" || fail "configure does not say: $1" <(tail -n 40 "$out"); }
 
 # A compiler that finds none of the required libraries, and no pkg-config file of theirs.
 mkdir "$at/bin" "$at/machine"
@@ -53,14 +43,14 @@ export PATH=$at/programs
 # ---- everything that is missing, in one run --------------------------------------------------------------------------
 mkdir -p "$at/machine/dev"
 touch "$at/machine/dev/kfd"
-if configured lacking CXX="$at/bin/g++" --with-gnuplot; then wrong "configure ended well without libraries it needs"; fi
+if configured lacking CXX="$at/bin/g++" --with-gnuplot; then fail "configure ended well without libraries it needs"; fi
 says '^ *\* this machine has an AMD GPU \(/dev/kfd\) and no hipcc: .*/opt/rocm.*--with-gpu=host'
 says '^ *\* fmt: '
 says '^ *\* spdlog: '
 says '^ *\* Boost.Context'
 says '^ *\* --with-gnuplot was asked for'
 says '^On Debian: apt-get install .*hipcc libamdhip64-dev .*libfmt-dev libspdlog-dev libboost-context-dev'
-if [ -e "$at/lacking/Makefile" ]; then wrong "a Makefile was made all the same"; fi
+if [ -e "$at/lacking/Makefile" ]; then fail "a Makefile was made all the same"; fi
 
 # ---- ROCm ------------------------------------------------------------------------------------------------------------
 rocm=$at/machine/opt/rocm
@@ -103,7 +93,7 @@ export REAL_PKG_CONFIG=$PKG_CONFIG
 chmod +x "$at/bin/pkg-config"
 
 if ! configured rocm PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at"; then
-  wrong "configure failed with ROCm below /opt/rocm"
+  fail "configure failed with ROCm below /opt/rocm"
   tail -n 20 "$out"
 fi
 says "^  platform: hip, device sources by $rocm/bin/hipcc -x hip --offload-arch=gfx942 --offload-arch=gfx950 --offload-arch=gfx1201$"
@@ -111,18 +101,18 @@ says '^  hsakmt: yes'
 # links_hsakmt FOLDER
 links_hsakmt() {
   grep -q "^HSAKMT_LIBS = $rocm/lib/libhsakmt.a .*-ldrm_amdgpu -ldrm -lnuma" "$at/$1/Makefile" ||
-    wrong "libhsakmt.a of ROCm is not linked with what it needs: $(grep '^HSAKMT_LIBS' "$at/$1/Makefile")"
+    fail "libhsakmt.a of ROCm is not linked with what it needs: $(grep '^HSAKMT_LIBS' "$at/$1/Makefile")"
 }
 links_hsakmt rocm
-grep -q "^HSAKMT_CFLAGS = -I$rocm/include" "$at/rocm/Makefile" || wrong "the header of ROCm's libhsakmt is not found"
-grep -q "^GPU_LIBS = -L$rocm/lib" "$at/rocm/Makefile" || wrong "HIP's library is not ROCm's"
+grep -q "^HSAKMT_CFLAGS = -I$rocm/include" "$at/rocm/Makefile" || fail "the header of ROCm's libhsakmt is not found"
+grep -q "^GPU_LIBS = -L$rocm/lib" "$at/rocm/Makefile" || fail "HIP's library is not ROCm's"
 
 # ---- the platform, and the line that says it --------------------------------------------------------------------------
 # platform NAME WORDS: what the last line that is not empty says.
 platform() {
   local last
   last=$(grep -v '^$' "$out" | tail -n 1)
-  if [[ ! $last =~ ^'*** PLATFORM: '$1', because '$2' ***'$ ]]; then wrong "the last line is '$last' instead of: $1, because $2"; fi
+  if [[ ! $last =~ ^'*** PLATFORM: '$1', because '$2' ***'$ ]]; then fail "the last line is '$last' instead of: $1, because $2"; fi
 }
 platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone"
 # A login node, or an image: the compiler and no GPU.
@@ -138,7 +128,7 @@ Libs: -L$rocm/lib -lhsakmt
 Cflags: -I$rocm/include
 END
 if ! leaves login; then
-  if ! PKG_CONFIG_PATH=$rocm/lib/pkgconfig configured login LDFLAGS="-L$at"; then wrong "configure failed without a GPU"; fi
+  if ! PKG_CONFIG_PATH=$rocm/lib/pkgconfig configured login LDFLAGS="-L$at"; then fail "configure failed without a GPU"; fi
   says '^checking for what pkg-config says of libhsakmt\.\.\. no'
   says '^  hsakmt: yes'
   links_hsakmt login
@@ -150,17 +140,17 @@ mkdir -p "$at/machine/sys/bus/pci/devices/0000:c1:00.0"
 echo 0x1002 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/vendor"
 echo 0x120000 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/class"
 if ! leaves driverless; then
-  configured driverless --no-create PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || wrong "configure failed without the driver"
+  configured driverless --no-create PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || fail "configure failed without the driver"
   platform hip ".*, and the one here \(0000:c1:00.0\) has no /dev/kfd: load the amdgpu driver"
 fi
 if ! leaves forced; then
-  configured forced --no-create --with-gpu=host || wrong "configure --with-gpu=host failed"
+  configured forced --no-create --with-gpu=host || fail "configure --with-gpu=host failed"
   platform host "--with-gpu=host asks for it: kernels run on CPU threads, and no GPU is used, although this machine has an AMD GPU \(0000:c1:00.0\); --with-gpu=hip builds for it"
 fi
 # Neither.
 rm -r "$at/machine"
 if ! leaves neither; then
-  configured neither --no-create || wrong "configure failed on a machine without hipcc and GPU"
+  configured neither --no-create || fail "configure failed on a machine without hipcc and GPU"
   platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
 fi
 
@@ -204,17 +194,17 @@ chmod +x "$at/bin/craycc"
 with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
 for way in show info; do
   if leaves $way; then continue; fi
-  configured $way "${with[@]}" MPICC="$at/bin/mpicc-$way" || wrong "configure found no MPI by mpicc ($way)"
+  configured $way "${with[@]}" MPICC="$at/bin/mpicc-$way" || fail "configure found no MPI by mpicc ($way)"
   says "^checking for MPICH by .*/mpicc-$way \($way\)\.\.\. yes"
   says '^  mpi: modules for MPICH, launcher'
-  grep -q "^MPICH_LIBS = .*-L$mpi -lmpich" "$at/$way/Makefile" || wrong "mpicc ($way) says the libraries, and they are not taken"
+  grep -q "^MPICH_LIBS = .*-L$mpi -lmpich" "$at/$way/Makefile" || fail "mpicc ($way) says the libraries, and they are not taken"
   grep -q "^MPICH_LIBRARY = .*libmpich.so.12.*$mpi/libmpich.so.12" "$at/$way/Makefile" ||
-    wrong "the module does not know the library of mpicc ($way): $(grep '^MPICH_LIBRARY' "$at/$way/Makefile")"
+    fail "the module does not know the library of mpicc ($way): $(grep '^MPICH_LIBRARY' "$at/$way/Makefile")"
 done
 if ! leaves cray; then
-  configured cray "${with[@]}" CC="$at/bin/craycc" || wrong "configure found no MPI in a compiler that has it"
+  configured cray "${with[@]}" CC="$at/bin/craycc" || fail "configure found no MPI in a compiler that has it"
   says '^checking for MPICH in .*/craycc itself\.\.\. yes'
   says '^  mpi: modules for MPICH, launcher not found'
 fi
 
-[ "$failures" = 0 ]
+finish configure

@@ -7,10 +7,6 @@
 # shellcheck source=tests/tools/helps.sh
 . "$srcdir/tests/tools/helps.sh" || exit 1
 PATH=$builddir:$PATH
-fail() {
-  echo "FAIL $1"
-  failures=$((failures + 1))
-}
 
 # As a reader sees it: roff's \- is a minus, \f changes the font.
 read_page() { sed 's/\\-/-/g; s/\\f[A-Z]//g; s/["]//g' "$1"; }
