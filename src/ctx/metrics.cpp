@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "base/error.hpp"
@@ -65,7 +66,11 @@ void metrics::forget(const void* owner) {
   const auto q = std::find_if(queues_.begin(), queues_.end(), [&](const auto& one) { return one.owner == owner; });
   if (q == queues_.end()) return;
   q->labels = q->labels.substr(0, q->labels.find('=')) + "=\"ended\"";
-  gather(*q, ended_);
+  try {
+    gather(*q, ended_);
+  } catch (const std::exception& e) {
+    log::debug("the last counts of {} are not known: {}", q->labels, e.what());
+  }
   for (auto& [key, c] : ended_) c.under_way = c.failed = 0;
   queues_.erase(q);
 }
