@@ -2,12 +2,15 @@
 #include "proxy/tcp_link.hpp"
 
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -23,9 +26,11 @@ constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
 constexpr std::uint64_t k_backlog_most = 64 << 20;
-// While so much waits, queue pairs stand in line: a small request then waits behind little more.
-constexpr std::uint64_t k_room = 64 << 10;
 constexpr std::chrono::milliseconds k_poll_period{5};
+// Nothing overtakes what the kernel holds and has not sent: as much as goes in this time, within limits. While half of
+// it waits for the kernel, queue pairs stand in line.
+constexpr std::chrono::milliseconds k_unsent_time{10};
+constexpr std::uint64_t k_unsent_least = 128 << 10, k_unsent_most = 4 << 20;
 // Buffers of each kind that all links together keep.
 constexpr std::size_t k_spare = 16;
 // A frame to be overtaken goes anyway if none follows.
@@ -119,19 +124,24 @@ void link::close_record() {
 }
 
 bool link::has_turn(const void* who) {
-  if (line_.empty() && backlog_ <= k_room) return true;
+  const bool is_full = backlog_ > std::max(k_unsent_least, unsent_) / 2;
+  if (line_.empty() && !is_full) return true;
   if (!stands_in_line(who)) line_.push_back(who);
-  if (backlog_ > k_room || line_.front() != who) return false;
+  if (is_full || line_.front() != who) return false;
   line_.pop_front();
   return true;
+}
+
+std::uint64_t link::taken() const {
+  int waiting = 0;
+  ioctl(fd_.get(), SIOCOUTQ, &waiting);
+  return went_ - static_cast<std::uint64_t>(waiting);
 }
 
 clock::time_point link::moved_at(clock::time_point now) {
   if (state_ != state::up || now - polled_at_ < k_poll_period) return moved_at_;
   polled_at_ = now;
-  int not_taken = 0;
-  ioctl(fd_.get(), SIOCOUTQ, &not_taken);
-  const std::uint64_t moved = went_ + came_ - static_cast<std::uint64_t>(not_taken);
+  const std::uint64_t moved = taken() + came_;
   if (std::exchange(moved_, moved) != moved) moved_at_ = now;
   return moved_at_;
 }
@@ -194,10 +204,24 @@ void link::release_held(bool one_went) {
   }
 }
 
+void link::limit_unsent() {
+  const auto now = clock::now();
+  if (now - limited_at_ < k_unsent_time) return;
+  const std::uint64_t now_taken = taken();
+  const double share = std::chrono::duration<double>(k_unsent_time) / (now - std::exchange(limited_at_, now));
+  const auto bytes =
+      static_cast<std::uint64_t>(share * static_cast<double>(now_taken - std::exchange(limited_taken_, now_taken)));
+  const std::uint64_t wanted = std::bit_ceil(std::clamp(bytes, k_unsent_least, k_unsent_most));
+  if (std::exchange(unsent_, wanted) == wanted) return;
+  const auto limit = static_cast<int>(wanted);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
+}
+
 std::uint64_t link::send() {
   if (state_ != state::up) return 0;
   if (!held_.empty()) release_held(false);
   close_record();
+  limit_unsent();
   std::uint64_t went = 0;
   while (!out_.empty() && out_.front()->closed && went < 2 * k_turn_bytes) {
     iovec pieces[k_vector];

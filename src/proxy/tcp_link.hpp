@@ -87,6 +87,9 @@ class link {
     std::vector<unsigned char> bytes;
   };
   void connect();
+  // Bytes that the peer's machine has.
+  std::uint64_t taken() const;
+  void limit_unsent();
   void go_up();
   void close();
   link_record& open_record(std::uint32_t bytes);
@@ -119,6 +122,9 @@ class link {
   std::uint64_t went_ = 0, came_ = 0;  // bytes that the kernel took, and gave
   std::uint64_t moved_ = 0;            // of both, at the last poll
   clock::time_point polled_at_{}, moved_at_{};
+  // The kernel's limit for bytes that it has not sent, and when it was chosen.
+  std::uint64_t unsent_ = 0, limited_taken_ = 0;
+  clock::time_point limited_at_{};
   std::vector<unsigned char> in_;  // empty if nothing has come of a record
   std::size_t in_begin_ = 0, in_end_ = 0;
 };

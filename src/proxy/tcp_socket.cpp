@@ -67,9 +67,6 @@ void tune(int fd) {
   const int on = 1;
   // Frames leave in batches of this fabric's own making.
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // Nothing overtakes what lies in the kernel. So much keeps a link of 10 Gbit/s busy for 100 us.
-  const int unsent = 128 << 10;
-  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
 listener listen_at(const std::string& address, const network_options& o) {
