@@ -26,10 +26,9 @@ constexpr std::size_t k_in_bytes = 512 << 10;
 constexpr std::uint64_t k_turn_bytes = 1 << 20;
 constexpr int k_vector = 16;
 constexpr std::uint64_t k_backlog_most = 64 << 20;
-// While so much waits, queue pairs stand in line: a small request then waits behind little more.
-constexpr std::uint64_t k_room = 64 << 10;
 constexpr std::chrono::milliseconds k_poll_period{5};
-// Nothing overtakes what the kernel holds and has not sent: as much as goes in this time, within limits.
+// Nothing overtakes what the kernel holds and has not sent: as much as goes in this time, within limits. While half of
+// it waits for the kernel, queue pairs stand in line.
 constexpr std::chrono::milliseconds k_unsent_time{10};
 constexpr std::uint64_t k_unsent_least = 128 << 10, k_unsent_most = 4 << 20;
 // Buffers of each kind that all links together keep.
@@ -125,9 +124,10 @@ void link::close_record() {
 }
 
 bool link::has_turn(const void* who) {
-  if (line_.empty() && backlog_ <= k_room) return true;
+  const bool is_full = backlog_ > std::max(k_unsent_least, unsent_) / 2;
+  if (line_.empty() && !is_full) return true;
   if (!stands_in_line(who)) line_.push_back(who);
-  if (backlog_ > k_room || line_.front() != who) return false;
+  if (is_full || line_.front() != who) return false;
   line_.pop_front();
   return true;
 }
@@ -211,9 +211,10 @@ void link::limit_unsent() {
   const double share = std::chrono::duration<double>(k_unsent_time) / (now - std::exchange(limited_at_, now));
   const auto bytes =
       static_cast<std::uint64_t>(share * static_cast<double>(now_taken - std::exchange(limited_taken_, now_taken)));
-  const auto wanted = static_cast<int>(std::bit_ceil(std::clamp(bytes, k_unsent_least, k_unsent_most)));
-  if (std::exchange(unsent_, wanted) != wanted)
-    setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &wanted, sizeof wanted);
+  const std::uint64_t wanted = std::bit_ceil(std::clamp(bytes, k_unsent_least, k_unsent_most));
+  if (std::exchange(unsent_, wanted) == wanted) return;
+  const auto limit = static_cast<int>(wanted);
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
 }
 
 std::uint64_t link::send() {

@@ -123,8 +123,7 @@ class link {
   std::uint64_t moved_ = 0;            // of both, at the last poll
   clock::time_point polled_at_{}, moved_at_{};
   // The kernel's limit for bytes that it has not sent, and when it was chosen.
-  int unsent_ = 0;
-  std::uint64_t limited_taken_ = 0;
+  std::uint64_t unsent_ = 0, limited_taken_ = 0;
   clock::time_point limited_at_{};
   std::vector<unsigned char> in_;  // empty if nothing has come of a record
   std::size_t in_begin_ = 0, in_end_ = 0;
