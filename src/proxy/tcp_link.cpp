@@ -209,9 +209,10 @@ void link::limit_unsent() {
   if (now - limited_at_ < k_unsent_time) return;
   const std::uint64_t now_taken = taken();
   const double share = std::chrono::duration<double>(k_unsent_time) / (now - std::exchange(limited_at_, now));
-  const auto bytes =
-      static_cast<std::uint64_t>(share * static_cast<double>(now_taken - std::exchange(limited_taken_, now_taken)));
-  const std::uint64_t wanted = std::bit_ceil(std::clamp(bytes, k_unsent_least, k_unsent_most));
+  // Of a socket within this machine the kernel counts more than the bytes, so they may become fewer.
+  const auto since = static_cast<std::int64_t>(now_taken - std::exchange(limited_taken_, now_taken));
+  const auto bytes = std::clamp<double>(share * static_cast<double>(since), k_unsent_least, k_unsent_most);
+  const std::uint64_t wanted = std::bit_ceil(static_cast<std::uint64_t>(bytes));
   if (std::exchange(unsent_, wanted) == wanted) return;
   const auto limit = static_cast<int>(wanted);
   setsockopt(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);

@@ -59,7 +59,7 @@ class link {
   // When it was last seen that the peer's machine had taken bytes, or had sent some. Seen a few milliseconds late.
   clock::time_point moved_at(clock::time_point now);
 
-  // Queue pairs that wait for room take turns. True: `who` may put a few frames; else it stands in line from here on,
+  // Queue pairs that wait for room take turns. True: `who` may put one frame; else it stands in line from here on,
   // until it has its turn or leaves.
   bool has_turn(const void* who);
   bool stands_in_line(const void* who) const { return std::find(line_.begin(), line_.end(), who) != line_.end(); }

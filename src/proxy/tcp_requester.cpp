@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t k_slots = 256, k_first_slots = 8;
 // Frames under way: 8 MiB of writes, 2 MiB of reads. The responder keeps as many atomics' replies.
 constexpr std::uint64_t k_window = 128, k_read_window = 32;
-// Of a turn of one queue pair while others wait.
-constexpr int k_turn_frames = 1;
 constexpr std::chrono::milliseconds k_rnr_wait{1};
 
 std::uint32_t frames_of(const op& o) {
@@ -187,7 +185,7 @@ std::uint64_t requester::advance(std::uint64_t budget) {
       break;
     }
     if (!link_->has_turn(this)) break;
-    for (int i = 0; i < k_turn_frames && may_send(); ++i) moved += send_one();
+    moved += send_one();
   }
   return moved;
 }
