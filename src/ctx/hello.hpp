@@ -25,13 +25,14 @@ struct hello {
   char platform[16];
   char route[16];
   char heap_kind[16];
-  char kernel[48];  // its boot id, or "" where XIO_MACHINE says what a machine is
+  std::int64_t clock;  // of its machine when it left the first barrier, ns
+  char kernel[40];     // its boot id, or "" where XIO_MACHINE says what a machine is
   char machine[176];
 };
 static_assert(sizeof(hello) == 320);
 
 constexpr std::uint64_t k_hello_magic = 0x58494f68656c6c6f;  // "XIOhello"
-constexpr std::uint32_t k_hello_version = 10;
+constexpr std::uint32_t k_hello_version = 11;
 
 // Every process is the first of its number: nobody joins a world that is there.
 constexpr std::uint32_t k_incarnation = 0;

@@ -9,6 +9,7 @@
 
 #include "base/fnv.hpp"
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "ctx/hello.hpp"
 
 namespace xio {
@@ -23,6 +24,7 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
   hello mine{};
   agreement_.limit(timeout_ms_);
   agreement_.each(call::init, [&] { mine = make_hello(o); });
+  mine.clock = static_cast<std::int64_t>(trace::now());  // all leave a barrier at nearly the same moment
   const auto all = bootstrap::allgather_value(*channel_, mine);
   check_hellos(all);
   job_ = fnv_1a(std::as_bytes(std::span(all)));  // they name processes
@@ -32,6 +34,9 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
     kernels.emplace_back(h.kernel, strnlen(h.kernel, sizeof h.kernel));
   }
   place_ = topology::place(machines, kernels, me_);
+  // PEs of a machine have one clock, which the first of them reads.
+  const auto first = std::find(place_.together.begin(), place_.together.end(), true) - place_.together.begin();
+  clock_lead_ = all[static_cast<std::size_t>(first)].clock - all[0].clock;
   if (o.survive != 0) outlive_members(o);
   states_.emplace(all, place_.together, *channel_);
   agreement_.watch(&*states_);

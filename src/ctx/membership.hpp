@@ -40,6 +40,8 @@ class membership {
 
   // Of a world whose members may die, else null.
   bootstrap::members_channel* survivors() { return survivors_; }
+  // By how many ns the clock of this machine (CLOCK_MONOTONIC) is before that of PE 0's, about.
+  std::int64_t clock_lead() const { return clock_lead_; }
   std::uint64_t job() const { return job_; }  // a number of this world, equal on all PEs
   bool takes_part(int pe) const { return channel_->takes_part(pe); }
   // Of that call, which all PEs have come to: see bootstrap::call_report. `hash` is asked only where it is needed.
@@ -70,6 +72,7 @@ class membership {
   int me_;
   int n_;
   std::uint64_t job_ = 0;
+  std::int64_t clock_lead_ = 0;
   std::uint64_t timeout_ms_;
   topology::placement place_;
   std::optional<peer_states> states_;

@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/pe_file.hpp"
 #include "base/thread.hpp"
+#include "base/trace.hpp"
 #include "ctx/membership.hpp"
 #include "ctx/rings.hpp"
 
@@ -31,6 +32,8 @@ constexpr metrics::family metrics::k_families[] = {
     {"xio_entries_under_way", "{0} gauge\n# HELP {0} Entries posted and not complete.\n", "", &counts::under_way},
     {"xio_failed_queues", "{0} gauge\n# HELP {0} Queues that take no ops any more.\n", "", &counts::failed},
 };
+constexpr const char* k_times =
+    "{0} summary\n# UNIT {0} seconds\n# HELP {0} How long the last ops took, of those that a host thread carries.\n";
 
 metrics::metrics(const std::string& option, const membership& members)
     : labels_(fmt::format("job=\"{:016x}\",pe=\"{}\"", members.job(), members.me())) {
@@ -43,6 +46,7 @@ metrics::metrics(const std::string& option, const membership& members)
          "XIO_METRICS='{}': give a file and the seconds, 1 to 86400, after which it is written, as F:10", option);
   period_ = std::chrono::seconds(seconds);
   file_ = pe_file(option.substr(0, colon), members.me(), members.size());
+  trace::start("", members.me(), members.size(), 0);
   thread_ = start_thread("XIO_METRICS", [this] { run(); });
 }
 
@@ -117,6 +121,13 @@ std::string metrics::text() {
       out += fmt::format("{}{}{{{},{},engine=\"{}\"", f.name, f.suffix, labels_, owner, engine);
       out += (peer < 0 ? "" : fmt::format(",peer=\"{}\"", peer)) + fmt::format("}} {}\n", c.*f.value);
     }
+  }
+  out += "# TYPE " + fmt::format(fmt::runtime(k_times), "xio_op_seconds");
+  for (auto& [pe, ns] : trace::op_times()) {
+    std::sort(ns.begin(), ns.end());
+    for (const int percent : {50, 90, 99})
+      out += fmt::format("xio_op_seconds{{{},peer=\"{}\",quantile=\"{}\"}} {}\n", labels_, pe, percent / 100.0,
+                         static_cast<double>(ns[(ns.size() - 1) * static_cast<std::size_t>(percent) / 100]) / 1e9);
   }
   return out + "# EOF\n";
 }

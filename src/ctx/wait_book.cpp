@@ -109,7 +109,8 @@ void wait_book::show(const counted_queues& q, const char* drive) {
 }
 
 // Readers are other processes, and other threads may store at the same moment: so by words.
-wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* call) : page_(std::move(page)) {
+wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* call)
+    : page_(std::move(page)), call_(call) {
   if (page_ == nullptr) return;
   const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   std::uint64_t text[sizeof page_->call / 8] = {};
@@ -119,6 +120,7 @@ wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* c
     __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call) + i, text[i], __ATOMIC_RELAXED);
 }
 wait_book::shown_call::~shown_call() {
+  trace::end({"call", call_, began_});
   if (page_ != nullptr) __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call), 0, __ATOMIC_RELAXED);
 }
 

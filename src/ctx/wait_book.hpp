@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/options.hpp"
+#include "base/trace.hpp"
 #include "base/unique_fd.hpp"
 #include "ctx/metrics.hpp"
 #include "ctx/wait_page.hpp"
@@ -41,6 +42,8 @@ class wait_book {
 
    private:
     const std::shared_ptr<wait_page> page_;
+    const char* const call_;
+    const std::uint64_t began_ = trace::begin();
   };
   shown_call enter(const char* call) const { return {page_, call}; }
 

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/peer_word.hpp"
+#include "base/trace.hpp"
 #include "ctx/hdp.hpp"
 #include "ctx/job_picture.hpp"
 #include "ctx/kept_error.hpp"
@@ -25,6 +26,7 @@ std::uint32_t next_world_number() {
 
 world::world(options o, std::unique_ptr<bootstrap::channel> channel)
     : options_(std::move(o)), members_(options_, std::move(channel)) {
+  if (!options_.trace.empty()) trace::start(options_.trace, members_.me(), members_.size(), members_.clock_lead());
   heap_.emplace(options_, members_);
   // The last word of xio_init: after it every PE has mapped what it needs of the others.
   members_.agree().each(call::init, [&] {

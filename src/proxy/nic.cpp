@@ -53,7 +53,7 @@ device_address nic::get_queue_address(std::uint32_t number, int pe) {
 
 void nic::connect(std::uint32_t number, int pe, const device_address& remote, std::uint32_t remote_number) {
   const auto hold = visit();
-  if (queue_pair* q = queues_.find(number)) q->connect(fabric_->connect(number, pe, remote, remote_number));
+  if (queue_pair* q = queues_.find(number)) q->connect(fabric_->connect(number, pe, remote, remote_number), pe);
 }
 
 void nic::destroy_queue(std::uint32_t number) {

@@ -92,6 +92,7 @@ struct receipt {
   std::uint32_t slots = 0;       // of the ring, from `first` on
   std::uint64_t first = 0;       // ticket
   std::uint64_t bytes = 0;
+  std::uint64_t began = 0;  // see trace::begin
 };
 
 struct op : receipt {

@@ -68,6 +68,7 @@ bool queue_pair::fill(fault_plan* faults) {
 bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
   broken_ = queue_->fetch(op_);
+  op_.began = trace::begin();
   if (!broken_) broken_ = gone_;
   if (!broken_ && executor_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
   stage_ = stage::ready;
@@ -103,6 +104,7 @@ bool queue_pair::collect() {
       return true;
     }
     queue_->complete(r);
+    trace_end(r);
   }
   return any;
 }
@@ -121,11 +123,20 @@ void queue_pair::break_off(op_error f) {
   }
 }
 
+void queue_pair::trace_end(const receipt& r) const {
+  static constexpr const char* names[] = {"nop", "write", "read", "atomic"};
+  trace::end({"op", names[static_cast<int>(r.what)], r.began, r.bytes, pe_, number_});
+}
+
 // Ops under way behind the failure, and an entry that was fetched and not begun, are dropped.
 void queue_pair::stop(const receipt& r, op_error f) {
   const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
   queue_->complete_in_error(r, f);
-  for (const receipt& later : under_way_) queue_->drop(later);
+  trace_end(r);
+  for (const receipt& later : under_way_) {
+    queue_->drop(later);
+    trace_end(later);
+  }
   under_way_.clear();
   if (holds_one) queue_->drop(op_);
   stage_ = stage::error;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "base/run_clock.hpp"
+#include "base/trace.hpp"
 #include "proxy/executor.hpp"
 #include "proxy/fault_plan.hpp"
 #include "proxy/wire_queue.hpp"
@@ -19,7 +20,10 @@ class queue_pair {
   queue_pair(std::uint32_t number, std::unique_ptr<wire_queue> queue) : number_(number), queue_(std::move(queue)) {}
 
   std::uint32_t number() const { return number_; }
-  void connect(std::unique_ptr<executor> e) { executor_ = std::move(e); }
+  void connect(std::unique_ptr<executor> e, int pe) {
+    executor_ = std::move(e);
+    pe_ = static_cast<std::uint32_t>(pe);
+  }
   // One bounded turn; true if it did anything.
   bool turn(fault_plan* faults);
   // Nothing is under way and nothing waits: the next work comes by a doorbell.
@@ -42,8 +46,10 @@ class queue_pair {
   bool begin(fault_plan* faults);
   bool collect();
   void stop(const receipt& r, op_error f);
+  void trace_end(const receipt& r) const;
 
   const std::uint32_t number_;
+  std::uint32_t pe_ = trace::k_none;
   std::unique_ptr<wire_queue> queue_;
   std::unique_ptr<executor> executor_;
   stage stage_ = stage::idle;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/payload.hpp"
+#include "base/trace.hpp"
 #include "model/nvme/dma.hpp"
 #include "model/nvme/event_desk.hpp"
 #include "model/nvme/faults.hpp"
@@ -148,6 +149,7 @@ class controller : public progress::device {
     std::vector<std::byte>
         bounce;  // what a compare reads, and when the payload is not memory that the kernel can reach
     bool hold = false;
+    trace::span traced{};
   };
 
   // A fault's orders for a command that is carried out.

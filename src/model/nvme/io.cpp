@@ -175,6 +175,10 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, e
   one.data.clear();
   one.bounce.clear();
   one.hold = o.hold;
+  const char* const name = one.opcode == w::opcode::read    ? "read"
+                           : one.opcode == w::opcode::write ? "write"
+                                                            : "command";
+  one.traced = {"drive", name, trace::begin(), place.bytes, trace::k_none, sqid};
   // A flush may name all namespaces.
   one.job.offset = one.opcode == w::opcode::flush ? 0 : (one.nsid - 1) * namespace_bytes() + place.offset;
   return one;
@@ -285,6 +289,7 @@ void controller::end_work(work& one) {
     return;
   }
   --in_file_;
+  trace::end(one.traced);
   const std::uint32_t status = outcome(one);
   if (status != w::k_ok) events_.add(one.sqid, one.cid, status, one.lba, one.nsid);
   put_by(one);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/payload.hpp"
+#include "base/trace.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
 #include "model/sdma/memory_map.hpp"
@@ -55,6 +56,7 @@ class queue {
     std::uint64_t dword;              // of its packet, for a fault
     std::uint64_t row = 0, done = 0;  // rows, and bytes of the next one
     std::chrono::steady_clock::time_point not_before{};
+    std::uint64_t began = trace::begin();
   };
   // A FENCE behind copies that still travel: the word is stored when they have arrived. Packets behind it go on, as
   // copies arrive in order and nothing else is done before all have.

@@ -209,6 +209,10 @@ void add_ways(tools::command& app, settings& s) {
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
   app.flag("--wide", s.wide, "the table has all its columns, also beyond 80 characters");
+  app.call(
+         "--trace", [](const std::string& file) { setenv("XIO_TRACE", file.c_str(), 1); },
+         "when ops began and ended, as XIO_TRACE has it, one file a PE")
+      .type("FILE");
   app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
 }
 
