@@ -118,7 +118,7 @@ void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   m.doorbell = &r.doorbell;
   m.cqe = reinterpret_cast<std::uint32_t*>(q.memory.completions);
   r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::mlx5_queue>(m, qpn, k_most_message));
-  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }
 
 void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
@@ -141,7 +141,7 @@ void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const 
   m.path_mtu = rings.mtu;
   m.by_slots = true;
   r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::bnxt_queue>(m, qpn, k_most_message));
-  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }
 
 void device::start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
@@ -160,7 +160,7 @@ void device::start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const
   m.cq_doorbell = &r.cq_doorbell;
   m.cq_number = rings.cq_number;
   r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::ionic_queue>(m, qpn, k_most_message));
-  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_));
+  r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }
 
 void device::stop(std::uint32_t qpn) {
