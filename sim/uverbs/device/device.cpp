@@ -286,3 +286,7 @@ void device::work() {
 }
 
 }  // namespace uverbs
+
+// No spans of time are kept.
+std::atomic<bool> xio::trace::g_on{false};
+void xio::trace::keep(const span&, std::uint64_t) noexcept {}

@@ -15,7 +15,7 @@
 namespace xio::dev::teams {
 
 // Whether a network, or another engine, lies between this PE and a member. Two members have nothing to save.
-XIO_OUT_OF_LINE bool is_networked(xio_team_t t, slim_ctx ctx) {
+XIO_DEVICE bool is_networked(const xio_team_t& t, const slim_ctx& ctx) {
   bool found = false;
   for (u32 k = 0; t.n_pes > 2 && k + 1 < t.n_pes; ++k)
     found = found || is_behind_engine(ctx.view->peers[pe_of(t, other(t, k))]);

@@ -99,6 +99,27 @@ XIO_SLOW_PATH xio_status_t broadcast_by_network(Group g, xio_ctx_t ctx, xio_team
   return done.status;
 }
 
+// An fcollect (Gathers) or a broadcast.
+template <bool Gathers, class Group>
+XIO_DEVICE xio_status_t move_by_network(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                        const blocks& b) {
+  const bool rounds = t.n_pes > k_all_to_all && b.bytes <= t.packet_bytes;
+  if ((!Gathers || rounds) && goes_by_network(ctx, t)) [[unlikely]]
+    return complete_call(g, ctx, t,
+                         Gathers ? gather_in_rounds(g, ctx, t, tag, b) : broadcast_by_network(g, ctx, t, tag, b));
+  return move(g, ctx, t, tag, b);
+}
+template <bool Gathers, class Group>
+XIO_SLOW_PATH xio_status_t move_by_engines(Group g, xio_ctx_t ctx, xio_team_t t, u32 tag, blocks b) {
+  return move_by_network<Gathers>(g, ctx, t, tag, b);
+}
+template <bool Gathers, class Group>
+XIO_DEVICE xio_status_t move_anywhere(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
+                                      const blocks& b) {
+  if constexpr (!k_engines_apart) return move_by_network<Gathers>(g, ctx, t, tag, b);
+  return has_engines(ctx) ? move_by_engines<Gathers>(g, ctx, t, tag, b) : move(g, ctx, t, tag, b);
+}
+
 // --- The calls ---------------------------------------------------------------------------------------
 
 template <class Group>
@@ -109,21 +130,13 @@ XIO_DEVICE xio_status_t alltoall(const Group& g, const xio_ctx_t& ctx, const xio
 template <class Group>
 XIO_DEVICE xio_status_t fcollect(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a) {
   if (const xio_status_t wrong = check_team(ctx, t, op::fcollect); wrong != XIO_OK) return wrong;
-  const u32 tag = tag_of(op::fcollect, a.bytes);
-  const blocks b = blocks_of(a, true, a.bytes, k_all_send);
-  if (t.n_pes > k_all_to_all && a.bytes <= t.packet_bytes && goes_by_network(ctx, t)) [[unlikely]]
-    return complete_call(g, ctx, t, gather_in_rounds(g, ctx, t, tag, b));
-  return move(g, ctx, t, tag, b);
+  return move_anywhere<true>(g, ctx, t, tag_of(op::fcollect, a.bytes), blocks_of(a, true, a.bytes, k_all_send));
 }
 template <class Group>
 XIO_DEVICE xio_status_t broadcast(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, call_copy a, int root) {
   if (const xio_status_t wrong = check_team(ctx, t, op::broadcast); wrong != XIO_OK) return wrong;
   const u32 from = static_cast<u32>(root) == k_all_send ? t.n_pes : static_cast<u32>(root);
-  const u32 tag = tag_of(op::broadcast, a.bytes, from);
-  const blocks b = blocks_of(a, true, 0, from);
-  if (goes_by_network(ctx, t)) [[unlikely]]
-    return complete_call(g, ctx, t, broadcast_by_network(g, ctx, t, tag, b));
-  return move(g, ctx, t, tag, b);
+  return move_anywhere<false>(g, ctx, t, tag_of(op::broadcast, a.bytes, from), blocks_of(a, true, 0, from));
 }
 
 }  // namespace xio::dev::teams

@@ -25,6 +25,8 @@ using held = const T;
 // around them the compiler saves the registers that lanes come together by.
 constexpr bool k_has_hdp = false;
 constexpr bool k_barrier_votes = true;
+// Behind a call that returns nvcc keeps nothing in uniform registers: 0.15 us of a collective among mapped PEs.
+constexpr bool k_engines_apart = true;
 constexpr bool k_pauses_grow = true;
 
 // A release takes a quarter of a microsecond.

@@ -25,6 +25,7 @@ constexpr u32 k_beat_log2 = 25, k_noted_log2 = 24;  // turns are as long as the 
 #if defined(XIO_ON_HIP) || (defined(XIO_ON_HOST) && !defined(XIO_HOST_AS_CUDA))
 constexpr bool k_pauses_grow = false;
 constexpr bool k_barrier_votes = false;
+constexpr bool k_engines_apart = false;
 constexpr bool k_has_predicates = false;
 constexpr bool k_stores_follow_loads = false;
 // A few scalar instructions: a second copy of what posts is dearer.
