@@ -3,17 +3,17 @@
 #include "weights_header.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace {
 
 std::uint64_t bytes_of(const std::string& type) {
   for (const auto& [bytes, types] : {std::pair{1, " BOOL U8 I8 F8_E4M3 F8_E5M2 "}, std::pair{2, " I16 U16 F16 BF16 "},
                                      std::pair{4, " I32 U32 F32 "}, std::pair{8, " I64 U64 F64 "}})
-    if (type.find(' ') == std::string::npos && std::strstr(types, (" " + type + " ").c_str()) != nullptr)
+    if (type.find(' ') == std::string::npos && std::string_view(types).find(" " + type + " ") != std::string_view::npos)
       return static_cast<std::uint64_t>(bytes);
   return 0;
 }

@@ -71,9 +71,9 @@ const char k_version = '4';
 const bool k_proves = true;
 
 void start() {
-  // A program that uses libcrypto, too, keeps its own handlers; one that does not gets none.
-  OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
   const own_errors hold;
+  // No handler of libcrypto at the program's exit, unless the program has used it before.
+  if (OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr) != 1) fail_without("its start");
   if (chacha() == nullptr) fail_without("ChaCha20-Poly1305");
   std::array<unsigned char, k_key_bytes> out, one{1};
   public_half(one, out);

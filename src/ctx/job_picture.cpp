@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -280,10 +281,16 @@ void show_once(std::uint64_t job, std::uint64_t deadline_ms) noexcept {
   if (deadline_ms < k_least_ms || !log::enabled(log::level::warn)) return;
   try {
     // One PE of a machine gets this socket's name, and has it until it ends.
-    static const unique_fd shown(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    unique_fd shown(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un name{AF_UNIX, {}};
     fmt::format_to_n(name.sun_path + 1, sizeof name.sun_path - 1, "xio-shown.{:016x}", job);
-    if (bind(shown.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) return;
+    if (bind(shown.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
+      // The one that has it must still see what this PE is in.
+      static std::atomic<bool> stood{false};
+      if (errno == EADDRINUSE && !stood.exchange(true)) std::this_thread::sleep_for(2 * k_for_log);
+      return;
+    }
+    shown.release();
     std::vector<std::string> remarks;
     const auto jobs = look_at_jobs(std::to_string(getpid()), remarks, deadline_ms);
     std::string text = text_of(jobs.at(job));

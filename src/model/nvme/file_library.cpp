@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -59,11 +60,11 @@ constexpr vendor k_cufile{"cuFile", "libcufile.so.0", "DriverClose_v2", 1};
 // A library with its driver open; all files of a process share it. Refusals are sentences.
 struct library {
   library(const vendor& v, const std::string& file) {
+    void* loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: it may have threads
+    if (loaded == nullptr) fail(XIO_ERR_UNSUPPORTED, "no {}: {}", v.name, dlerror());
     // Otherwise hipFile copies by the CPU what it cannot do, on a stream that waits for kernels, which may wait for
     // that read (src/amd_detail/backend/fallback.cpp).
     if (&v == &k_hipfile) setenv("HIPFILE_ALLOW_COMPAT_MODE", "false", 0);
-    void* loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: it may have threads
-    if (loaded == nullptr) fail(XIO_ERR_UNSUPPORTED, "no {}: {}", v.name, dlerror());
     std::byte* place = reinterpret_cast<std::byte*>(&call);
     for (const char* one :
          {"DriverOpen", v.driver_close, "HandleRegister", "HandleDeregister", "Read", "Write", "GetVersion"}) {
@@ -233,6 +234,9 @@ std::shared_ptr<library> find_library(const library_choice& asked, const payload
   why = asked.by == by::io_uring ? "XIO_STORAGE_FILES_BY asks for it" : "kernels' memory is the host's";
   if (which == by::automatic || which == by::io_uring) return nullptr;
   const vendor& v = which == by::hipfile ? k_hipfile : k_cufile;
+  // cuFile copies by the CPU without this driver, and may do so behind kernels.
+  if (asked.by == by::automatic && which == by::cufile && access("/proc/driver/nvidia-fs", F_OK) != 0)
+    fail(XIO_ERR_UNSUPPORTED, "no driver nvidia-fs, without which cuFile copies by the CPU");
   return library::load(v, asked.file.empty() ? v.file : asked.file);
 }
 

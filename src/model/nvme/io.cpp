@@ -281,11 +281,14 @@ bool controller::reap_file() {
 }
 
 void controller::end_work(work& one) {
-  if (one.job.by == file_job::way::declined) {
+  if (one.job.by == file_job::way::declined && (dead_ || !still_mapped(one))) {
+    one.job.error = EIO;  // nobody starts anything for a drive that is gone
+  } else if (one.job.by == file_job::way::declined) {
     std::uint64_t bytes = 0;
     for (const iovec& v : std::exchange(one.job.parts, {})) bytes += v.iov_len;
     aim(one, bytes);
     engine_->start(one.job);
+    engine_->kick();
     return;
   }
   --in_file_;
