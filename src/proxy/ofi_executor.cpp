@@ -284,7 +284,8 @@ void executor::completed(message& m, const failure* why) {
     if (why == nullptr && m.result <= immediates_posted_ + k_immediates)
       immediates_most_ = std::max(immediates_most_, m.result);
     // Only the peer's word says so: the first one may take as long as a connection does.
-    if (why == nullptr && immediates_most_ == immediates_posted_ && full_since_ == clock::time_point{})
+    if (why == nullptr && immediates_most_ == immediates_posted_ && full_since_ == clock::time_point{} &&
+        !staged_.empty() && staged_.front()->is_immediate)
       full_since_ = clock::now();
     return;
   }

@@ -101,7 +101,7 @@ bool requester::ended(op_error* how) {
     return false;
   }
   if (!awaiting_reply_.empty() && awaiting_reply_.front() == head_) awaiting_reply_.pop_front();
-  ++head_;
+  if (++head_ == tail_) link_->leave_line(this);
   if (send_op_ < head_) {
     send_op_ = head_;
     send_frame_ = 0;

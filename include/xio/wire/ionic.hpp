@@ -125,7 +125,6 @@ XIO_WIRE std::uint32_t cqe_state(bool color, bool error, std::uint32_t type, std
 XIO_WIRE bool cqe_state_color(std::uint32_t dw) { return (be32(dw) & k_cqe_color) != 0; }
 XIO_WIRE bool cqe_state_error(std::uint32_t dw) { return (be32(dw) & k_cqe_error) != 0; }
 XIO_WIRE std::uint32_t cqe_state_type(std::uint32_t dw) { return (be32(dw) >> 5) & 7; }
-XIO_WIRE std::uint32_t cqe_state_qid(std::uint32_t dw) { return be32(dw) >> 8; }
 
 // msg_msn counts the messages that have ended, the reported one included (ionic_comp_msn); 24 bits, as on the wire of
 // InfiniBand (specification 9.7.5.1.2, AETH).

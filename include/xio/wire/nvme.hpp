@@ -260,7 +260,6 @@ struct alignas(16) cqe {
 static_assert(sizeof(cqe) == 16);
 
 // The 15 status bits of dw3 as one number: SC 7:0, SCT 10:8, CRD 12:11, M 13, DNR 14.
-XIO_WIRE std::uint32_t make_status(std::uint32_t sct, std::uint32_t sc) { return (sct << 8) | sc; }
 constexpr std::uint32_t k_status_dnr = 1u << 14;
 XIO_WIRE std::uint32_t status_code(std::uint32_t status) { return status & 0x7ff; }  // SCT<<8 | SC
 

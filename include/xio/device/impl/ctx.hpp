@@ -17,10 +17,12 @@ XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view
 XIO_DEVICE void mark_used(const ctx_view& c, const ring_view& r) {
   const auto ahead = static_cast<u32>(reinterpret_cast<u64>(&r) - reinterpret_cast<u64>(view_field(c.rings)));
   const u32 place = ahead / u32{sizeof(ring_view)}, word = place / 32 % k_used_words;
-  u32* used = const_cast<u32*>(&c.rings_used[word]);
-  if (bit_of(load<scope::agent, order::relaxed>(used), place % 32)) return;
+  u32 *used = const_cast<u32*>(&c.rings_used[word]), *words = const_cast<u32*>(&c.used_words);
+  // Both, for another thread may be between its two: who has seen a bit set, or has set it, finds it in its quiet.
+  const u32 bits = load<scope::agent, order::relaxed>(used), all = load<scope::agent, order::relaxed>(words);
+  if (bit_of(bits, place % 32) && bit_of(all, word)) return;
   fetch_or<scope::agent, order::relaxed>(used, 1u << place % 32);
-  fetch_or<scope::agent, order::relaxed>(const_cast<u32*>(&c.used_words), 1u << word);
+  fetch_or<scope::agent, order::relaxed>(words, 1u << word);
 }
 
 // Calls visit(ring) for each ring that was posted to, and for those that share its bit.

@@ -93,12 +93,6 @@ template <class Body>
 XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   return with_kind(r.kind, body);
 }
-// The family of a program that has one.
-template <class First, class... Rest>
-typename First::codec first_family(family_list<First, Rest...>);
-void first_family(family_list<>);
-using only_family = decltype(first_family(chosen_families{}));
-
 // Whether a family has entries into which lanes write their own bytes.
 template <class Family>
 constexpr bool k_gathers = requires(const ring_view& r) {

@@ -325,11 +325,11 @@ XIO_DEVICE xio_status_t go_round(const Ctx& ctx, const xio_team_t& t, exchange& 
     u32 heard = k_refuses;
     status = send(round, x.flagged(said), to, from);
     status = first_of(status, wait_round(ctx, t, x, round, from, &heard));
+    fence<scope::system, order::acquire>();
     const bool differs = heard != said || !alike(round);
     // The first other word is its writer's own call, unless somebody else's has reached that one before.
     if (differs && said == x.tag && status == XIO_OK) tell_why(t, ctx_of(ctx), x.header(), from, heard, status);
     if (differs) said = k_refuses;
-    fence<scope::system, order::acquire>();
   }
   if (status != XIO_OK) return status;
   if (is_refusal(said)) {

@@ -46,7 +46,11 @@ XIO_DEVICE xio_status_t broadcast_shares(const Group& g, const xio_ctx_t& ctx, c
   go_on(g, t, &x);
   xio_status_t status = XIO_OK;
   if (me != root) {
-    status = by_leader(g, [&] { return posted{0, wait_header(ctx, t, x, root)}; }).status;
+    status = by_leader(g, [&] {
+               const xio_status_t heard = wait_header(ctx, t, x, root);
+               fence<scope::system, order::acquire>();
+               return posted{0, heard == XIO_OK ? hdp_flush(ctx) : heard};
+             }).status;
     fence<scope::system, order::acquire>();
   }
   if (status == XIO_OK)
@@ -55,7 +59,7 @@ XIO_DEVICE xio_status_t broadcast_shares(const Group& g, const xio_ctx_t& ctx, c
       const u64 here = to == root || at >= bytes ? 0 : bytes - at < each ? bytes - at : each;
       return outgoing_block{b.dst + at, (me == root ? b.src : b.dst) + at, here};
     });
-  return end(g, t, x, first_of(status, wait_headers(g, ctx, t, x)));
+  return end(g, t, x, status == XIO_OK ? wait_headers(g, ctx, t, x) : status);
 }
 
 template <class Group>

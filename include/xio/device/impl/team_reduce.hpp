@@ -358,7 +358,8 @@ XIO_DEVICE xio_status_t exchange_reduce(const Group& g, const xio_ctx_t& ctx, co
   if (!why.is_none() || job.bytes == 0 || reads) return reduce_reading<Op, T>(g, ctx, t, tag, job, why);
   if (!job.scatter && job.bytes <= t.packet_bytes) return reduce_by_packets<Op, T>(g, ctx, t, tag, found, job);
   const bool is_little = job.scatter || t.n_pes == 2 || job.bytes * (t.n_pes - 1) <= k_most_parts;
-  if (job.bytes <= part && (is_little || !goes_by_network(ctx, t)))
+  // Of a folded tag the sizes are compared by the other way alone.
+  if (job.bytes <= part && (tag & k_tag_folded) == 0 && (is_little || !goes_by_network(ctx, t)))
     return reduce_parts<Op, T>(g, ctx, t, tag, found, job);
   return reduce_getting<Op, T>(g, ctx, t, tag, job);
 }

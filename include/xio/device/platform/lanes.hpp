@@ -14,7 +14,6 @@ struct lanes {
   XIO_DEVICE u32 rank() const { return lanes_before(mask); }
   XIO_DEVICE bool leader() const { return lane_id() == lowest_bit(mask); }
   XIO_DEVICE bool alone() const { return (mask & (mask - 1)) == 0; }
-  XIO_DEVICE bool has_caller() const { return (mask >> lane_id() & 1) != 0; }
 
   XIO_DEVICE void sync() const { sync_lanes(mask); }
   XIO_DEVICE u64 ballot(bool predicate) const { return ballot_of(mask, predicate); }

@@ -158,6 +158,8 @@ std::size_t count_rung(const self_writer& how, const tried_memory& memory, std::
   const auto until = run_clock::now() + patience;
   for (;; std::this_thread::sleep_for(k_pause)) {
     std::size_t done = 0;
+    for (const own_queue& q : queues)
+      if (!q.failure().empty()) fail(XIO_ERR_IO, "{}", q.failure());
     for (std::size_t i = 0; i < k_tried; ++i)
       if (queues[i].is_done() && __atomic_load_n(words + k_tried + i, __ATOMIC_ACQUIRE) == k_number + i) ++done;
     if (done == k_tried || run_clock::now() > until) return done;
