@@ -18,7 +18,7 @@ XIO_DEVICE void mark_used(const ctx_view& c, const ring_view& r) {
   const auto ahead = static_cast<u32>(reinterpret_cast<u64>(&r) - reinterpret_cast<u64>(view_field(c.rings)));
   const u32 place = ahead / u32{sizeof(ring_view)}, word = place / 32 % k_used_words;
   u32 *used = const_cast<u32*>(&c.rings_used[word]), *words = const_cast<u32*>(&c.used_words);
-  // Both, for another thread may be between its two: who has seen a bit set, or has set it, finds it in its quiet.
+  // Both, for another thread may be between its two. A thread that has seen or set both finds the ring in its quiet.
   const u32 bits = load<scope::agent, order::relaxed>(used), all = load<scope::agent, order::relaxed>(words);
   if (bit_of(bits, place % 32) && bit_of(all, word)) return;
   fetch_or<scope::agent, order::relaxed>(used, 1u << place % 32);

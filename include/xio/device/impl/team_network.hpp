@@ -99,7 +99,7 @@ XIO_DEVICE xio_status_t hear_cast(const slim_ctx& ctx, const xio_team_t& t, cons
     if (++looks % 64 != 0) return false;
     bool other = has_come(message(t, c.epoch + 1, from), &word) || has_come(round_word(t, c.epoch + 1, round), &word);
     if (other) fence<scope::system, order::acquire>();
-    // A word of an exchange is no cast, whatever its tag: members may reach each other by different ways.
+    // A word of an exchange is no cast, also with the same tag: members may reach each other by different ways.
     if (other && static_cast<u32>(word) == c.tag) word = u64{c.flag()} << 32 | k_refuses;
     u64 mine = 0;
     if (other && has_come(cast_word(t, c.number, round), &mine)) word = mine;
