@@ -235,7 +235,8 @@ std::shared_ptr<library> find_library(const library_choice& asked, const payload
   if (which == by::automatic || which == by::io_uring) return nullptr;
   const vendor& v = which == by::hipfile ? k_hipfile : k_cufile;
   // cuFile copies by the CPU without this driver, and may do so behind kernels.
-  if (asked.by == by::automatic && which == by::cufile && access("/proc/driver/nvidia-fs", F_OK) != 0)
+  if (asked.by == by::automatic && asked.file.empty() && which == by::cufile &&
+      access("/proc/driver/nvidia-fs", F_OK) != 0)
     fail(XIO_ERR_UNSUPPORTED, "no driver nvidia-fs, without which cuFile copies by the CPU");
   return library::load(v, asked.file.empty() ? v.file : asked.file);
 }
