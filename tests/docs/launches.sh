@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# The step over a HIP program's source that docs/porting.md gives: the program behind it compiles and computes the same.
+# The step of xiocc over a HIP program's source: the program behind it compiles and computes the same.
 # shellcheck source=tests/env.sh.in
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
 : "${srcdir:?}" "${builddir:?}" "${gpu:?}"
 command -v perl >/dev/null || skip 'perl is not installed'
 [ "$gpu" = host ] || skip 'the source is for the host platform'
 make_work
-awk '/^# perl -0p launches.pl/ {on = 1} /^```$/ {on = 0} on' "$srcdir/docs/porting.md" >"$work/launches.pl"
-[ -s "$work/launches.pl" ] || { echo 'FAIL: docs/porting.md has no step'; exit 1; }
+awk '/perl -0p .*<<.EOF/ {on = 1; next} /^EOF$/ {on = 0} on' "$srcdir/src/tools/xiocc" >"$work/launches.pl"
+[ -s "$work/launches.pl" ] || { echo 'FAIL: xiocc has no step'; exit 1; }
 cat >"$work/program.cpp" <<'PROGRAM'
 #include <xio/hip.h>
 #include <cstdio>

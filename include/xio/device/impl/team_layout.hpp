@@ -63,7 +63,7 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_part_bytes(std::uint32_t n, std::
 }
 // Behind the areas: what goes down trees over a network, see team_network.hpp. A cast has a place for each round, a
 // word and the data behind it: the member 2^r before this one writes to place r.
-constexpr std::uint32_t k_casts = 8, k_most_cast_bytes = 256;
+constexpr std::uint32_t k_casts = 8, k_most_cast_bytes = 256, k_least_cast = 16;  // members
 XIO_TEAM_FUNCTION constexpr std::uint32_t team_cast_bytes(std::uint32_t packet_bytes) {
   return packet_bytes < k_most_cast_bytes ? packet_bytes : k_most_cast_bytes;
 }

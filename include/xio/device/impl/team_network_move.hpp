@@ -107,8 +107,10 @@ XIO_SLOW_PATH xio_status_t broadcast_by_network(Group g, xio_ctx_t ctx, xio_team
 template <bool Gathers, class Group>
 XIO_DEVICE xio_status_t move_by_network(const Group& g, const xio_ctx_t& ctx, const xio_team_t& t, u32 tag,
                                         const blocks& b) {
-  const bool rounds = t.n_pes > k_all_to_all && b.bytes <= t.packet_bytes;
-  if ((!Gathers || rounds) && goes_by_network(ctx, t)) [[unlikely]]
+  const bool is_small = b.bytes <= t.packet_bytes;
+  // One way in which all hear of a wrong member is worth n (n - 1) messages while n is small.
+  const bool saves = Gathers ? is_small && t.n_pes > k_all_to_all : !is_small || t.n_pes >= k_least_cast;
+  if (saves && goes_by_network(ctx, t)) [[unlikely]]
     return complete_call(g, ctx, t,
                          Gathers ? gather_in_rounds(g, ctx, t, tag, b) : broadcast_by_network(g, ctx, t, tag, b));
   return move(g, ctx, t, tag, b);
