@@ -4,7 +4,7 @@
 # shellcheck disable=SC2016  # what PEs expand
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}"
+: "${builddir:?}" "${work=}"
 if ! has XIO_ENABLE_MODEL; then skip 'links over TCP want the software NIC'; fi
 program=$builddir/tests/mpi/signals
 make_work

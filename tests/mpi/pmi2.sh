@@ -3,7 +3,7 @@
 # Worlds below a launcher that speaks PMI-2 and nothing else (pmi2_server.cpp), also one that makes mistakes.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}"
+: "${builddir:?}" "${work=}"
 proves || skip 'a build without libsodium and OpenSSL leaves PMI-2 to MPI'
 server=$builddir/tests/mpi/pmi2_server
 probe=$builddir/tests/mpi/bootstrap_probe

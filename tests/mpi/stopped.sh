@@ -4,7 +4,7 @@
 # and one alone, which its peers must not wait for.
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${gpu:?}"
+: "${builddir:?}" "${gpu:?}" "${work=}"
 [ "$gpu" = host ] || skip 'kernels of a GPU go on while their process is stopped'
 unset XIO_BOOTSTRAP
 export XIO_TIMEOUT_MS=2000
