@@ -331,7 +331,7 @@ constexpr unlike_call k_unlike[] = {
      "PE 0, its member 0, called xio_reduce of 8 bytes, sum of 4-byte integers;"},
     {"blocks of any size that overlap", "dst and src overlap; ", "PE 0, its member 0, refused its own arguments"},
 };
-constexpr int k_no_such_root = 1;
+constexpr int k_no_such_root = 1, k_tree = 16;  // from so many members on
 constexpr int k_unlike_calls = sizeof k_unlike / sizeof k_unlike[0];
 
 // Everybody has 4 bytes for everybody, but PE 0 gives member 1 `more`.
@@ -381,13 +381,13 @@ void unlike_calls(const place& p) {
     xio_error_info_t info = XIO_ERROR_INFO_INIT;
     MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
     // A mistake below a root that had sent its data down a tree comes to all by the next call.
-    if (step == k_no_such_root && p.t.n > 2 && (p.t.ctx.flags & xio::dev::ctx_all_mapped) == 0) {
+    if (step == k_no_such_root && p.t.n >= k_tree && (p.t.ctx.flags & xio::dev::ctx_all_mapped) == 0) {
       RUN(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, k_unlike_calls, status.data());
       rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_ARG, "the call after a broadcast");
     }
     const char* wanted = p.t.me == 0 ? k_unlike[step].at_pe_0 : k_unlike[step].at_others;
     // In rounds and trees a member may hear of the mistake from one that has heard of it.
-    const bool hearsay = (p.t.n > 8 || (step == k_no_such_root && p.t.n > 2)) &&
+    const bool hearsay = (p.t.n > 8 || (step == k_no_such_root && p.t.n >= k_tree)) &&
                          std::strstr(info.sentence, "has heard of a member in another call") != nullptr;
     rig::expect(info.status == XIO_ERR_ARG && (std::strstr(info.sentence, wanted) != nullptr || hearsay),
                 "after %s PE %d reads: \"%s\"", what, p.t.me, info.sentence);
