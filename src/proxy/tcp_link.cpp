@@ -124,11 +124,14 @@ void link::close_record() {
 }
 
 bool link::has_turn(const void* who) {
-  const bool is_full = backlog_ > std::max(k_unsent_least, unsent_) / 2;
-  if (line_.empty() && !is_full) return true;
-  if (!stands_in_line(who)) line_.push_back(who);
-  if (is_full || line_.front() != who) return false;
-  line_.pop_front();
+  // Replies to the peer's reads go without a turn: they alone keep no request back.
+  const bool is_full = backlog_ > std::max(k_unsent_least, unsent_) / 2 && granted_at_ >= went_;
+  if (!line_.empty() || is_full) {
+    if (!stands_in_line(who)) line_.push_back(who);
+    if (is_full || line_.front() != who) return false;
+    line_.pop_front();
+  }
+  granted_at_ = went_ + backlog_;
   return true;
 }
 

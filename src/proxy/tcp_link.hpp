@@ -114,7 +114,7 @@ class link {
   unique_fd fd_;
   seal out_seal_, in_seal_;
   std::deque<std::unique_ptr<link_record>> out_;
-  std::uint64_t backlog_ = 0;
+  std::uint64_t backlog_ = 0, granted_at_ = 0;
   std::uint32_t sent_ = 0;   // of the first record
   std::uint32_t begun_ = 0;  // bytes of the frame between begin and put
   std::deque<held> held_;
