@@ -260,7 +260,19 @@ class nic_tcp_slow : public tcp_pair {
     close();
   }
 
-  // Ops of a queue pair of its own.
+  // A write of 8 bytes by PE 1.
+  m::op write_back() {
+    m::op o{};
+    o.what = m::verb::write;
+    o.bytes = 8;
+    o.remote = reinterpret_cast<std::uint64_t>(mine_.data());
+    o.remote_key = local_->register_memory(mine_.data(), 8, k_all).rkey;
+    o.span_count = 1;
+    o.spans[0] = {reinterpret_cast<std::uint64_t>(theirs_.data()), 8,
+                  remote_->register_memory(theirs_.data(), 8, k_all).lkey};
+    return o;
+  }
+  // Ops of a queue pair of its own, of PE 0 unless said otherwise.
   struct flow {
     std::unique_ptr<m::executor> ask, back;
     std::vector<m::op> ops;
@@ -268,11 +280,11 @@ class nic_tcp_slow : public tcp_pair {
     m::op_error how{};
     bool ended() const { return over == ops.size() || how; }
   };
-  flow& add_flow(std::vector<m::op> ops) {
+  flow& add_flow(std::vector<m::op> ops, int pe = 0) {
     const auto number = static_cast<std::uint32_t>(1000 + flows_.size());
     flow& f = flows_.emplace_back();
-    f.ask = local_->connect(number, 1, {}, number);
-    f.back = remote_->connect(number, 0, {}, number);
+    f.ask = (pe == 0 ? local_ : remote_)->connect(number, 1 - pe, {}, number);
+    f.back = (pe == 0 ? remote_ : local_)->connect(number, pe, {}, number);
     f.ops = std::move(ops);
     return f;
   }
@@ -314,11 +326,13 @@ TEST_F(nic_tcp_slow, who_waits_behind_others_bytes_is_not_late) {
     std::vector<m::op> others;
     int from;            // the PE that sends the bulk
     double rate, share;  // bytes a second; of the bulk that may pass until the others are over
+    int by = 0;          // the PE that asks for the others
   } rows[] = {
       {"8 bytes behind puts", puts, {write(0, 0, 8)}, 0, 6e6, 0.1},
       {"8 bytes behind gets", gets, {write(0, 0, 8)}, 1, 6e6, 0.5},
       {"puts beside puts", puts, std::vector<m::op>(8, write(0, 0, 1 << 18)), 0, 16e6, 0.6},
       {"a get beside puts", puts, {read(0, 0, 8)}, 0, 16e6, 0.1},
+      {"8 bytes of a PE that replies to gets", gets, {write_back()}, 1, 6e6, 0.5, 1},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.what);
@@ -327,7 +341,7 @@ TEST_F(nic_tcp_slow, who_waits_behind_others_bytes_is_not_late) {
     flow& bulk = add_flow(row.bulk);
     while (net_.ways[row.from].went < before + (1 << 20) && !bulk.ended()) turn_all();
     const std::uint64_t begun = net_.ways[row.from].went;
-    flow& others = add_flow(row.others);
+    flow& others = add_flow(row.others, row.by);
     expect_ok(run_all({&others}));
     EXPECT_LT(static_cast<double>(net_.ways[row.from].went - begun), row.share * k_bulk);
     EXPECT_FALSE(bulk.ended());
