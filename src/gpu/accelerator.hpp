@@ -81,8 +81,12 @@ __global__ void ring_words(const doorbell* all, std::uint32_t n) {
   const std::uint32_t wave = (blockIdx.x * blockDim.x + threadIdx.x) / dev::wave_size();
   const std::uint32_t waves = gridDim.x * blockDim.x / dev::wave_size();
   if (dev::lane_id() >= k_lanes_ring) return;
-  for (std::uint32_t i = wave * k_lanes_ring + dev::lane_id(); i < n; i += waves * k_lanes_ring)
-    dev::ring_doorbell(all[i].at, all[i].value);
+  for (std::uint32_t i = wave * k_lanes_ring + dev::lane_id(); i < n; i += waves * k_lanes_ring) {
+    if (all[i].bytes == 4)
+      dev::ring_doorbell(static_cast<std::uint32_t*>(all[i].at), static_cast<std::uint32_t>(all[i].value));
+    else
+      dev::ring_doorbell(static_cast<std::uint64_t*>(all[i].at), all[i].value);
+  }
 }
 
 // One host thread copies and changes payload with this: a stream that no kernel is on and that waits for no other.

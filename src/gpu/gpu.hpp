@@ -146,10 +146,11 @@ bool unmap_registers(void* page);
 // is another address than the host's. Null: they cannot.
 void* show_pages(void* base, std::size_t bytes);
 bool hide_pages(void* base);  // as unmap_registers
-// A register of a device as kernels see it, and what it is rung with.
+// A register of a device as kernels see it, of 4 or 8 bytes, and what it is rung with.
 struct doorbell {
-  std::uint64_t* at;
+  void* at;
   std::uint64_t value;
+  std::uint32_t bytes = 8;
 };
 // By a kernel, on whose end it waits: two lanes of each of two waves of two workgroups ring at once.
 void ring_by_kernel(const std::vector<doorbell>& all);

@@ -7,6 +7,7 @@
 #include "model/nvme/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
+#include "transport/nvme/doorbell_trial.hpp"
 #include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
 #include "xio/wire/mmio_bridge.hpp"
@@ -183,6 +184,117 @@ TEST(nvme_doorbells, a_mapped_bridge) {
   EXPECT_TRUE(bridge.poll());
   EXPECT_EQ(bridge.errors(), 1u);
   munmap(ring, 4096);
+}
+
+namespace {
+
+// A software drive with its queues, whose registers kernels reach, or reach in part.
+class tried_drive : public nvme::bus {
+ public:
+  tried_drive(wish asked, std::uint32_t queues, std::uint64_t start) {
+    options_.nvme_doorbell = asked;
+    options_.timeout_ms = 300;
+    shape_.queues = queues;
+    software_ = software::built_in()->open_drive(file_.path, shape_, {8192, queues, {}, ""}, "");
+    registers_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
+    deaf_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
+    software_->start(registers_.data(), payload_);
+    machine_.add(&software_->device());
+    drive_ = std::make_unique<nvme::drive>("nvme:x", registers_.data(), static_cast<nvme::bus&>(*this),
+                                           std::chrono::milliseconds(5000));
+    drive_->request_queues(queues);
+    for (std::uint32_t qid = 1; qid <= queues; ++qid)
+      all.push_back(std::make_unique<nvme::io_queue>(*drive_, qid, 4, start, true));
+  }
+  ~tried_drive() override {
+    bells.reset();
+    all.clear();
+    drive_.reset();
+    machine_.remove(&software_->device());
+  }
+  std::uint64_t map_queue(void* base, std::size_t bytes) override {
+    return software_->map(base, bytes, nvme::software_drive::memory::queues);
+  }
+  void unmap_queue(void* base, std::size_t) override { software_->unmap(base); }
+
+  // With every second doorbell deaf to kernels, or, where the host is deaf too, to all.
+  bool arrives(bool hears_all, bool hears_host = true) {
+    std::vector<nvme::tried_queue> tried;
+    for (const auto& q : all) {
+      std::uint32_t* const heard = drive_->sq_doorbell(q->id());
+      std::uint32_t* const lost = deaf_.as<std::uint32_t>() + (heard - registers_.as<std::uint32_t>());
+      tried.push_back({q.get(),
+                       hears_all || q->id() % 2 == 0 ? heard : lost,
+                       {hears_host ? heard : lost, drive_->cq_doorbell(q->id())}});
+    }
+    return nvme::kernels_ring(*drive_, tried, options_);
+  }
+  void leave_registers() {
+    options_.nvme_doorbell = wish::bar;
+    const nvme::doorbell_reach can{deaf_.data(), 0, registers_.data(), false};
+    bells = std::make_unique<nvme::doorbells>(*drive_, options_, machine_, can, static_cast<std::uint32_t>(all.size()));
+    bells->leave_registers(all);
+  }
+  // By the words that a kernel would store to.
+  std::uint32_t read(nvme::io_queue& q) {
+    dev::ring_view v = q.view();
+    bells->show(q.id(), v);
+    EXPECT_EQ(v.nvme.sq_doorbell, nullptr);
+    // A word that were not what was rung last would be taken for a new value, or hide one.
+    EXPECT_PAIRS((*v.nvme.shadow_tail, q.tail()), (*v.nvme.cq_doorbell, q.head()));
+    const nvme::drive_memory page(*this, 4096);
+    return q.run_first(wire::nvme::make_io(wire::nvme::opcode::read, 0, 1, page.address(), 0, 0, 1),
+                       {v.nvme.shadow_tail, v.nvme.cq_doorbell}, std::chrono::milliseconds(5000));
+  }
+
+  std::vector<std::unique_ptr<nvme::io_queue>> all;
+  std::unique_ptr<nvme::doorbells> bells;
+
+ private:
+  scratch_file file_{1 << 16};
+  xio_storage_attr_t shape_ = XIO_STORAGE_ATTR_INIT;
+  options options_ = options::defaults();
+  payload_agent payload_ = gpu::payload();
+  progress::machine machine_{1};
+  gpu::buffer registers_, deaf_;
+  std::unique_ptr<nvme::software_drive> software_;
+  std::unique_ptr<nvme::drive> drive_;
+};
+
+std::string trial_refusal(tried_drive& d, bool hears_host) {
+  try {
+    d.arrives(false, hears_host);
+    return "";
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+}  // namespace
+
+// With 9 queues one more than are rung at once. A start near the end of a lap of the ring of 4.
+TEST(nvme_doorbells, a_kernel_tries_the_registers_and_a_host_thread_rings_those_that_it_cannot) {
+  for (const std::uint32_t queues : {1u, 3u, 9u}) {
+    tried_drive good(wish::automatic, queues, 0);
+    EXPECT_TRUE(good.arrives(true)) << queues;
+    tried_drive deaf(wish::automatic, queues, 1024);
+    EXPECT_FALSE(deaf.arrives(false)) << queues;
+    deaf.leave_registers();
+    for (int lap = 0; lap < 20; ++lap)
+      for (const auto& q : deaf.all) ASSERT_EQ(deaf.read(*q), 0u) << "queue " << q->id() << " lap " << lap;
+  }
+}
+
+TEST(nvme_doorbells, what_is_said_where_no_other_way_is_left) {
+  tried_drive bar(wish::bar, 3, 0);
+  EXPECT_EQ(
+      trial_refusal(bar, true),
+      "nvme:x: 2 of 3 doorbells that a kernel rang at once did not arrive within 300 ms, and XIO_NVME_DOORBELL=bar "
+      "asks for no other way; use host or auto");
+  tried_drive dead(wish::automatic, 1, 0);
+  EXPECT_EQ(
+      trial_refusal(dead, false),
+      "nvme:x has not completed a read of block 0 within 300 ms, rung by a kernel and then by the host; reset it");
 }
 
 // Every cut of a transfer, against the definition: byte b is in stripe b / stripe, on member stripe % members.

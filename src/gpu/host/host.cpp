@@ -61,7 +61,12 @@ void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }
 // Kernels are threads of the host.
 void ring_by_kernel(const std::vector<doorbell>& all) {
-  for (const doorbell& d : all) dev::ring_doorbell(d.at, d.value);
+  for (const doorbell& d : all) {
+    if (d.bytes == 4)
+      dev::ring_doorbell(static_cast<std::uint32_t*>(d.at), static_cast<std::uint32_t>(d.value));
+    else
+      dev::ring_doorbell(static_cast<std::uint64_t*>(d.at), d.value);
+  }
 }
 
 hdp_hardware hdp() { return {}; }

@@ -16,7 +16,9 @@ bool plain_writer::write(std::uint32_t offset, std::uint32_t value) {
 
 doorbell_keeper::doorbell_keeper(std::uint32_t* words, std::uint32_t dstrd, std::uint32_t queues,
                                  std::unique_ptr<register_writer> writer)
-    : words_(words), dstrd_(dstrd), queues_(queues), writer_(std::move(writer)), known_(2 * (queues + 1)) {}
+    : words_(words), dstrd_(dstrd), queues_(queues), writer_(std::move(writer)), known_(2 * (queues + 1)) {
+  for (std::size_t i = 0; i < known_.size(); ++i) known_[i] = words[i << dstrd];
+}
 
 bool doorbell_keeper::poll() {
   bool some = false;

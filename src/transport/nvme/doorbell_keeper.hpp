@@ -31,7 +31,8 @@ class plain_writer : public register_writer {
 // Polled by a host thread like the software devices are.
 class doorbell_keeper : public progress::device {
  public:
-  // words: SQ tail and CQ head of each queue as in the doorbells' own layout, from queue 0 on.
+  // words: SQ tail and CQ head of each queue as in the doorbells' own layout, from queue 0 on. The registers have what
+  // is in them now.
   doorbell_keeper(std::uint32_t* words, std::uint32_t dstrd, std::uint32_t queues,
                   std::unique_ptr<register_writer> writer);
   bool poll() override;

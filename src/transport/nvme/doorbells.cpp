@@ -47,26 +47,41 @@ doorbell_way choose_doorbells(option::nvme_doorbell wish, const drive_facts& fac
 
 doorbells::doorbells(drive& d, const nvme_options& o, progress::machine& m, const doorbell_reach& can,
                      std::uint32_t queues)
-    : drive_(d), machine_(m), can_(can), way_(choose_doorbells(o.nvme_doorbell, d.facts(), can, d.name())) {
+    : drive_(d),
+      machine_(m),
+      can_(can),
+      way_(choose_doorbells(o.nvme_doorbell, d.facts(), can, d.name())),
+      queues_(queues) {
   if (way_ == doorbell_way::bar) return;
-  const drive_facts& f = d.facts();
-  const std::uint32_t bytes = w::cq_head_doorbell(queues, f.stride) + 4 - w::k_reg_doorbells;
-  if (way_ == doorbell_way::shadow && bytes > f.page_bytes)
+  if (way_ == doorbell_way::shadow && word_bytes() > d.facts().page_bytes)
     fail(XIO_ERR_UNSUPPORTED, "{}: the shadow doorbells of {} queues do not fit a page; ask for fewer or use bar",
          d.name(), queues);
-  shadow_ = std::make_shared<drive_memory>(d.memory_bus(), bytes);
+  shadow_ = std::make_shared<drive_memory>(d.memory_bus(), word_bytes());
   if (way_ == doorbell_way::shadow) {
-    events_ = std::make_shared<drive_memory>(d.memory_bus(), bytes);
+    events_ = std::make_shared<drive_memory>(d.memory_bus(), word_bytes());
     d.use_shadow_doorbells(shadow_, events_);
-    return;
+  } else if (way_ == doorbell_way::bridge) {
+    use_keeper(open_bridge(o.nvme_bridge, m, can, d.name()));
+  } else {
+    use_keeper(std::make_unique<plain_writer>(can.host_registers));
   }
-  std::unique_ptr<register_writer> writer;
-  if (way_ == doorbell_way::bridge)
-    writer = open_bridge(o.nvme_bridge, m, can, d.name());
-  else
-    writer = std::make_unique<plain_writer>(can.host_registers);
-  keeper_ = std::make_unique<doorbell_keeper>(shadow_->as<std::uint32_t>(), f.stride, queues, std::move(writer));
+}
+
+std::size_t doorbells::word_bytes() const {
+  return w::cq_head_doorbell(queues_, drive_.facts().stride) + 4 - w::k_reg_doorbells;
+}
+
+void doorbells::use_keeper(std::unique_ptr<register_writer> writer) {
+  keeper_ = std::make_unique<doorbell_keeper>(shadow_->as<std::uint32_t>(), drive_.facts().stride, queues_,
+                                              std::move(writer));
   machine_.add(keeper_.get());
+}
+
+void doorbells::leave_registers(const std::vector<std::unique_ptr<io_queue>>& queues) {
+  way_ = doorbell_way::host;
+  shadow_ = std::make_shared<drive_memory>(drive_.memory_bus(), word_bytes());
+  for (const auto& q : queues) set_words(q->id(), q->tail(), q->head());
+  use_keeper(std::make_unique<plain_writer>(can_.host_registers));
 }
 
 doorbells::~doorbells() {
@@ -75,14 +90,18 @@ doorbells::~doorbells() {
 
 void doorbells::prepare(std::uint32_t qid) {
   if (way_ == doorbell_way::bar) return;
+  set_words(qid, 0, 0);
+  if (keeper_ != nullptr) keeper_->restart(qid);
+}
+
+void doorbells::set_words(std::uint32_t qid, std::uint32_t tail, std::uint32_t head) const {
   const std::uint32_t sq = (w::sq_tail_doorbell(qid, drive_.facts().stride) - w::k_reg_doorbells) / 4;
   const std::uint32_t cq = (w::cq_head_doorbell(qid, drive_.facts().stride) - w::k_reg_doorbells) / 4;
   for (const drive_memory* page : {shadow_.get(), events_.get()}) {
     if (page == nullptr) continue;
-    __atomic_store_n(page->as<std::uint32_t>() + sq, 0, __ATOMIC_SEQ_CST);
-    __atomic_store_n(page->as<std::uint32_t>() + cq, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(page->as<std::uint32_t>() + sq, tail, __ATOMIC_SEQ_CST);
+    __atomic_store_n(page->as<std::uint32_t>() + cq, head, __ATOMIC_SEQ_CST);
   }
-  if (keeper_ != nullptr) keeper_->restart(qid);
 }
 
 void doorbells::show(std::uint32_t qid, dev::ring_view& v) const {

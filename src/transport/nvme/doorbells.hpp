@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/options.hpp"
 #include "progress/machine.hpp"
 #include "transport/nvme/drive.hpp"
+#include "transport/nvme/io_queue.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio::nvme {
@@ -36,6 +38,7 @@ doorbell_way choose_doorbells(option::nvme_doorbell wish, const drive_facts& fac
                               const std::string& name);
 
 class doorbell_keeper;
+class register_writer;
 
 class doorbells {
  public:
@@ -48,14 +51,21 @@ class doorbells {
   doorbell_way way() const { return way_; }
   // Before queue qid is created: its words are 0.
   void prepare(std::uint32_t qid);
+  // From the registers to a host thread, before any kernel rings; `queues` are all there are.
+  void leave_registers(const std::vector<std::unique_ptr<io_queue>>& queues);
   // Fills doorbell, cq_doorbell, record and side of a queue's view.
   void show(std::uint32_t qid, dev::ring_view& v) const;
 
  private:
+  void use_keeper(std::unique_ptr<register_writer> writer);
+  void set_words(std::uint32_t qid, std::uint32_t tail, std::uint32_t head) const;
+  std::size_t word_bytes() const;
+
   drive& drive_;
   progress::machine& machine_;
   doorbell_reach can_;
   doorbell_way way_;
+  std::uint32_t queues_;
   std::shared_ptr<drive_memory> shadow_, events_;
   std::unique_ptr<doorbell_keeper> keeper_;
 };

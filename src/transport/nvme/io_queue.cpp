@@ -74,28 +74,34 @@ void io_queue::fail(xio_status_t status, std::uint32_t vendor) const {
 }
 
 // As if a kernel had posted it and had taken its completion off the queue.
-std::uint32_t io_queue::run_first(w::sqe command, const doorbell_words& to, std::chrono::milliseconds limit) {
-  const std::uint64_t ticket = issued();
-  const auto slot = static_cast<std::uint32_t>(ticket & (depth_ - 1)),
-             entry = static_cast<std::uint32_t>(ticket & (cq_depth_ - 1));
-  const auto cid = static_cast<std::uint32_t>(ticket & (op_count_ - 1));
-  command.dw[0] = (command.dw[0] & 0xffff) | cid << 16;
-  gpu::copy(sq_.as<w::sqe>() + slot, &command, sizeof command);
-  __atomic_store_n(to.sq, (slot + 1) & (depth_ - 1), __ATOMIC_RELEASE);
-  const std::uint32_t phase = (ticket & cq_depth_) == 0 ? 1 : 0;
+std::uint32_t io_queue::run_first(const w::sqe& command, const doorbell_words& to, std::chrono::milliseconds limit) {
+  __atomic_store_n(to.sq, post_first(command), __ATOMIC_RELEASE);
   const auto end = run_clock::now() + limit;
-  std::uint32_t dw3 = 0;
-  for (;;) {
-    gpu::copy(&dw3, &cq_.as<w::cqe>()[entry].dw[3], sizeof dw3);
-    if (w::cqe_phase(dw3) == phase) break;
+  for (;; std::this_thread::sleep_for(std::chrono::microseconds(20))) {
+    if (const auto status = take_first(to.cq)) return *status;
     if (run_clock::now() > end)
       xio::fail(XIO_ERR_TIMEOUT, "{} has not completed a command within {} ms; reset it", drive_.name(), limit.count());
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
+}
+
+std::uint32_t io_queue::post_first(w::sqe command) {
+  const std::uint64_t ticket = issued();
+  const auto slot = static_cast<std::uint32_t>(ticket & (depth_ - 1));
+  command.dw[0] = (command.dw[0] & 0xffff) | static_cast<std::uint32_t>(ticket & (op_count_ - 1)) << 16;
+  gpu::copy(sq_.as<w::sqe>() + slot, &command, sizeof command);
+  return (slot + 1) & (depth_ - 1);
+}
+
+std::optional<std::uint32_t> io_queue::take_first(std::uint32_t* cq_doorbell) {
+  const std::uint64_t ticket = issued();
+  const auto cid = static_cast<std::uint32_t>(ticket & (op_count_ - 1));
+  std::uint32_t dw3 = 0;
+  gpu::copy(&dw3, &cq_.as<w::cqe>()[head()].dw[3], sizeof dw3);
+  if (w::cqe_phase(dw3) != ((ticket & cq_depth_) == 0 ? 1u : 0u)) return std::nullopt;
   if (w::cqe_cid(dw3) != cid)
     xio::fail(XIO_ERR_IO, "{} completed command {} when {} was posted; reset it", drive_.name(), w::cqe_cid(dw3), cid);
-  __atomic_store_n(to.cq, (entry + 1) & (cq_depth_ - 1), __ATOMIC_RELEASE);
   start_at(ticket + 1);
+  __atomic_store_n(cq_doorbell, head(), __ATOMIC_RELEASE);
   return w::status_code(w::cqe_status(dw3));
 }
 

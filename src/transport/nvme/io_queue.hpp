@@ -36,7 +36,14 @@ class io_queue {
   struct doorbell_words {
     std::uint32_t *sq, *cq;
   };
-  std::uint32_t run_first(wire::nvme::sqe command, const doorbell_words& to, std::chrono::milliseconds limit);
+  std::uint32_t run_first(const wire::nvme::sqe& command, const doorbell_words& to, std::chrono::milliseconds limit);
+  // The steps of it: posts and returns what to ring the submission side with; rings the completion side and returns
+  // SCT<<8 | SC once the command has completed.
+  std::uint32_t post_first(wire::nvme::sqe command);
+  std::optional<std::uint32_t> take_first(std::uint32_t* cq_doorbell);
+  // The values that were rung last.
+  std::uint32_t tail() const { return static_cast<std::uint32_t>(issued()) & (depth_ - 1); }
+  std::uint32_t head() const { return static_cast<std::uint32_t>(issued()) & (cq_depth_ - 1); }
   // Deletes the queues, which ends their commands. The ring's own memory stays.
   void stop() noexcept;
 

@@ -9,6 +9,7 @@
 #include "gpu/memory.hpp"
 #include "memory/dmabuf.hpp"
 #include "memory/hdp_facts.hpp"
+#include "transport/nvme/doorbell_trial.hpp"
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/queue_set.hpp"
 #include "xio/device/impl/nvme.hpp"
@@ -78,7 +79,7 @@ kmod_controller::kmod_controller(const std::string& name, const std::string& bdf
     fit_transfers(depth);
     memory_ = std::make_unique<kmod_memory>(module_, name);
     make_queues(attr, o);
-    choose_doorbells(o.nvme_doorbell);
+    choose_doorbells(o);
     watch_ = std::make_unique<kmod_watch>([this] { return trouble(); }, [this](const auto& what) { lose(what); });
   } catch (...) {
     close();
@@ -130,7 +131,7 @@ void kmod_controller::make_queues(const xio_storage_attr_t& attr, const nvme_opt
   }
 }
 
-void kmod_controller::choose_doorbells(option::nvme_doorbell wish) {
+void kmod_controller::choose_doorbells(const nvme_options& o) {
   const bool reached =
       std::all_of(pairs_.begin(), pairs_.end(), [](auto& p) { return p.second.kernels_page != nullptr; });
   doorbell_reach can;
@@ -138,27 +139,47 @@ void kmod_controller::choose_doorbells(option::nvme_doorbell wish) {
   // The module configures no doorbell buffer, so there are no shadows.
   drive_facts plain = facts_;
   plain.shadow_doorbells = false;
-  const doorbell_way way = nvme::choose_doorbells(wish, plain, can, name_);
+  const doorbell_way way = nvme::choose_doorbells(o.nvme_doorbell, plain, can, name_);
   if (way == doorbell_way::bridge)
     fail(XIO_ERR_UNSUPPORTED,
          "{}: no bridge reaches the doorbells of the kernel module, as XIO_NVME_DOORBELL=bridge asks; "
          "use host or auto",
          name_);
   if (way == doorbell_way::bar) {
-    polled_.emplace();
-    return;
+    std::vector<tried_queue> all;
+    for (const auto& q : queues_) {
+      const pair& p = pairs_.at(q->id());
+      all.push_back({q.get(), reinterpret_cast<std::uint32_t*>(p.kernels_page + p.made.sq_doorbell), registers_of(p)});
+    }
+    if (kernels_ring(*this, all, o)) {
+      polled_.emplace();
+      return;
+    }
   }
   const std::uint32_t last = pairs_.rbegin()->first;
   words_ = std::make_unique<drive_memory>(static_cast<bus&>(*this),
                                           w::cq_head_doorbell(last, facts_.stride) + 4 - w::k_reg_doorbells);
   std::map<std::uint32_t, std::uint32_t*> registers;
-  for (const auto& [qid, p] : pairs_) {
-    registers[w::sq_tail_doorbell(qid, facts_.stride)] = reinterpret_cast<std::uint32_t*>(p.page + p.made.sq_doorbell);
-    registers[w::cq_head_doorbell(qid, facts_.stride)] = reinterpret_cast<std::uint32_t*>(p.page + p.made.cq_doorbell);
+  for (const auto& q : queues_) {
+    const io_queue::doorbell_words at = registers_of(pairs_.at(q->id())), words = words_of(q->id());
+    registers[w::sq_tail_doorbell(q->id(), facts_.stride)] = at.sq;
+    registers[w::cq_head_doorbell(q->id(), facts_.stride)] = at.cq;
+    *words.sq = q->tail();
+    *words.cq = q->head();
   }
   keeper_ = std::make_unique<doorbell_keeper>(words_->as<std::uint32_t>(), facts_.stride, last,
                                               std::make_unique<page_writer>(std::move(registers)));
   machine_.add(keeper_.get());
+}
+
+io_queue::doorbell_words kmod_controller::registers_of(const pair& p) {
+  return {reinterpret_cast<std::uint32_t*>(p.page + p.made.sq_doorbell),
+          reinterpret_cast<std::uint32_t*>(p.page + p.made.cq_doorbell)};
+}
+io_queue::doorbell_words kmod_controller::words_of(std::uint32_t qid) const {
+  auto* words = words_->as<std::uint32_t>();
+  return {words + (w::sq_tail_doorbell(qid, facts_.stride) - w::k_reg_doorbells) / 4,
+          words + (w::cq_head_doorbell(qid, facts_.stride) - w::k_reg_doorbells) / 4};
 }
 
 dev::storage_view kmod_controller::view() const {
@@ -235,12 +256,7 @@ void kmod_controller::close() noexcept {
 // With the first queue, by doorbells that the host writes, or by the words that a host thread carries there.
 trial_result kmod_controller::try_page(void* page, std::uint64_t address) {
   const io_queue& q = *queues_.front();
-  const pair& p = pairs_.at(q.id());
-  io_queue::doorbell_words to{reinterpret_cast<std::uint32_t*>(p.page + p.made.sq_doorbell),
-                              reinterpret_cast<std::uint32_t*>(p.page + p.made.cq_doorbell)};
-  if (keeper_ != nullptr)
-    to = {words_->as<std::uint32_t>() + (w::sq_tail_doorbell(q.id(), facts_.stride) - w::k_reg_doorbells) / 4,
-          words_->as<std::uint32_t>() + (w::cq_head_doorbell(q.id(), facts_.stride) - w::k_reg_doorbells) / 4};
+  const io_queue::doorbell_words to = keeper_ != nullptr ? words_of(q.id()) : registers_of(pairs_.at(q.id()));
   const drive_memory known(static_cast<bus&>(*this), k_trial_bytes);
   return try_memory(
       facts_, [&](const w::sqe& command) { return queues_.front()->run_first(command, to, k_trial_limit); },

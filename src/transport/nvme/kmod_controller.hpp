@@ -60,9 +60,11 @@ class kmod_controller : public controller, private bus, private queue_maker {
     std::unique_ptr<lost_pages> watch;  // over `page`
   };
   void identify(std::uint32_t nsid);
+  static io_queue::doorbell_words registers_of(const pair& p);
+  io_queue::doorbell_words words_of(std::uint32_t qid) const;  // that a host thread carries
   void fit_transfers(std::uint32_t depth);
   void make_queues(const xio_storage_attr_t& attr, const nvme_options& o);
-  void choose_doorbells(option::nvme_doorbell wish);
+  void choose_doorbells(const nvme_options& o);
   kmod_module::queue_place place_at(std::uint64_t address) const;
   memory::ring_places places(const nvme_options& o) const;
   trial_result try_page(void* page, std::uint64_t address);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "transport/nvme/doorbell_trial.hpp"
 
 namespace xio::nvme {
 namespace {
@@ -78,6 +79,16 @@ queue_set::queue_set(drive& d, const xio_storage_attr_t& attr, const nvme_option
     doorbells_.prepare(qid);
     queues_.push_back(std::make_unique<io_queue>(drive_, qid, depth_, o.ticket_start, sgls, where));
   }
+  if (way() == doorbell_way::bar && !can.software) try_registers(o);
+}
+
+void queue_set::try_registers(const nvme_options& o) {
+  std::vector<tried_queue> all;
+  for (const auto& q : queues_) {
+    const dev::ring_view v = queue_view(static_cast<std::uint32_t>(all.size()));
+    all.push_back({q.get(), v.nvme.sq_doorbell, {drive_.sq_doorbell(q->id()), drive_.cq_doorbell(q->id())}});
+  }
+  if (!kernels_ring(drive_, all, o)) doorbells_.leave_registers(queues_);
 }
 
 dev::storage_view queue_set::view() const { return shape_of(drive_.facts(), count()); }

@@ -43,6 +43,8 @@ class queue_set {
   void stop() noexcept;  // the rings fail with XIO_ERR_STATE
 
  private:
+  void try_registers(const nvme_options& o);
+
   drive& drive_;
   std::uint32_t depth_;
   std::uint32_t last_;  // identifier of the last queue
