@@ -283,7 +283,7 @@ void show_once(std::uint64_t job, std::uint64_t deadline_ms) noexcept {
     // One PE of a machine gets this socket's name, and has it until it ends.
     unique_fd shown(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un name{AF_UNIX, {}};
-    fmt::format_to_n(name.sun_path + 1, sizeof name.sun_path - 1, "xio-shown.{:016x}", job);
+    fmt::format("xio-shown.{:016x}", job).copy(name.sun_path + 1, sizeof name.sun_path - 1);
     if (bind(shown.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
       // The one that has it must still see what this PE is in.
       static std::atomic<bool> stood{false};
