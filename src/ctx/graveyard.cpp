@@ -40,7 +40,7 @@ class common_grave {
     v.ring_first = dev::k_gone;
     v.bulk_bytes = ~std::uint64_t{0};
     v.error = static_cast<std::uint32_t>(XIO_ERR_STATE);
-    v.used_words = v.rings_used[0] = 1;
+    v.used[0] = 1;
     return v;
   }
 

@@ -16,26 +16,28 @@ XIO_DEVICE ctx_view& ctx_of(const xio_ctx_t& ctx) { return *static_cast<ctx_view
 // that of another.
 XIO_DEVICE void mark_used(const ctx_view& c, const ring_view& r) {
   const auto ahead = static_cast<u32>(reinterpret_cast<u64>(&r) - reinterpret_cast<u64>(view_field(c.rings)));
-  const u32 place = ahead / u32{sizeof(ring_view)}, word = place / 32 % k_used_words;
-  u32 *used = const_cast<u32*>(&c.rings_used[word]), *words = const_cast<u32*>(&c.used_words);
+  const u32 ring = ahead / u32{sizeof(ring_view)}, place = ring < k_more_used ? ring : ring + 1;
+  const u32 word = place / 32 < k_used_words ? place / 32 : k_used_words - 1;
+  u32* used = const_cast<u32*>(c.used);
   // Both, for another thread may be between its two. A thread that has seen or set both finds the ring in its quiet.
-  const u32 bits = load<scope::agent, order::relaxed>(used), all = load<scope::agent, order::relaxed>(words);
-  if (bit_of(bits, place % 32) && bit_of(all, word)) return;
-  fetch_or<scope::agent, order::relaxed>(used, 1u << place % 32);
-  fetch_or<scope::agent, order::relaxed>(words, 1u << word);
+  const bool marked = bit_of(load<scope::agent, order::relaxed>(used + word), place % 32);
+  if (marked && (word == 0 || bit_of(load<scope::agent, order::relaxed>(used), k_more_used))) return;
+  fetch_or<scope::agent, order::relaxed>(used + word, 1u << place % 32);
+  if (word != 0) fetch_or<scope::agent, order::relaxed>(used, 1u << k_more_used);
 }
 
 // Calls visit(ring) for each ring that was posted to, and for those that share its bit.
 template <class Visit>
 XIO_DEVICE void for_used_rings(const ctx_view& c, const Visit& visit) {
-  const u32 words = k_has_rings ? load<scope::agent, order::relaxed>(&c.used_words) : 0;
-  const u32 count = words != 0 ? view_field(c.ring_count) : 0;
-  for (u32 first = 0; first < count; first += 32) {
-    const u32 word = first / 32 % k_used_words;
-    if (!bit_of(words, word)) continue;
-    const u32 used = load<scope::agent, order::relaxed>(&c.rings_used[word]);
-    for (u32 i = 0; i < 32 && first + i < count; ++i)
-      if (bit_of(used, i)) visit(view_field(c.rings)[first + i]);
+  const u32 used = k_has_rings ? load<scope::agent, order::relaxed>(c.used) : 0;
+  u32 left = used & ~(1u << k_more_used), first = 0;
+  for (u32 word = 1;; ++word) {
+    for (; left != 0; left &= left - 1) visit(view_field(c.rings)[first + lowest_bit(left)]);
+    first = 32 * word - 1;
+    if (!bit_of(used, k_more_used) || first >= view_field(c.ring_count)) return;
+    left = load<scope::agent, order::relaxed>(c.used + (word < k_used_words ? word : k_used_words - 1));
+    const u32 rest = view_field(c.ring_count) - first;
+    if (rest < 32) left &= (1u << rest) - 1;
   }
 }
 

@@ -19,7 +19,7 @@ XIO_DEVICE void fence_peer(const ctx_view& c, const peer_view& p, waited* all) {
 
 XIO_DEVICE xio_status_t fence_all(const ctx_view& c) {
   waited all{0, XIO_OK};
-  const bool several = k_has_rings && c.one_way == 0 && load<scope::agent, order::relaxed>(&c.used_words) != 0;
+  const bool several = k_has_rings && c.one_way == 0 && load<scope::agent, order::relaxed>(c.used) != 0;
   for (u32 pe = 0; several && pe < c.world->n_pes; ++pe) fence_peer(c, c.peers[pe], &all);
   fence<scope::system, order::release>();
   return all.status;
@@ -89,7 +89,7 @@ struct quiet_words {
   u32 rings, drives, error;
 
   XIO_DEVICE static quiet_words at(const ctx_view& c) {
-    return {load<scope::agent, order::relaxed>(&c.used_words), load<scope::agent, order::relaxed>(&c.storages_used),
+    return {load<scope::agent, order::relaxed>(c.used), load<scope::agent, order::relaxed>(&c.storages_used),
             load<scope::agent, order::relaxed>(&c.error)};
   }
   XIO_DEVICE bool finds_more() const { return (rings | drives | error) != 0; }

@@ -388,7 +388,9 @@ struct alignas(128) world_view {
   alignas(128) std::uint64_t hdp_numbers;  // of requests to the HDP's progress thread, handed out so far
 };
 
-constexpr std::uint32_t k_used_words = 32;  // at most: each is a bit of ctx_view::used_words
+// Words of ctx_view::used. The last bit of the first one says that another word is not 0, so that one word tells
+// whether any ring was used.
+constexpr std::uint32_t k_used_words = 32, k_more_used = 31;
 
 struct alignas(128) ctx_view {
   world_view* world;
@@ -410,14 +412,14 @@ struct alignas(128) ctx_view {
   std::uint32_t ring_first;          // index of rings[0]: not 0 in a ctx that was recovered
   alignas(128) std::uint32_t error;  // first device-side error since the last quiet, an xio_status
   std::uint32_t storages_used;       // bit per slot of storage_errors that was ever not 0: quiet looks at one word
-  std::uint32_t used_words;          // bit per word of rings_used that is not 0: while it is 0 waits visit no ring
   // By storage: 0, or 1 + its failed ops that were reported to this ctx, or that were there before its first op on it.
   std::uint32_t storage_errors[k_max_storages];
   std::uint32_t
       stream_failed;      // 0, or the xio_status of the first call on a stream that failed: later ones end with it
   std::uint32_t one_way;  // 1: no PE has queues that ops to it could overtake each other on, so fences wait for none
-  // A bit per ring, once anything was posted to it: waits visit no others. Later ones share the bits of the first.
-  alignas(128) std::uint32_t rings_used[k_used_words];
+  // A bit per ring, once anything was posted to it: waits visit no others. Where there are more rings than bits, those
+  // at the end share the last word. The first word lies with `error`, for a quiet looks at both.
+  std::uint32_t used[k_used_words];
   alignas(128) call_record failed_call;
 };
 static_assert(sizeof(ctx_view) == 512);
