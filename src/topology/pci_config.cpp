@@ -19,6 +19,9 @@ constexpr std::uint8_t k_endpoint_header = 0, k_bridge_header = 1;
 constexpr std::size_t k_express_flags = 0x02, k_device_capabilities2 = 0x24;
 constexpr std::uint16_t k_acs = 0x0d, k_sriov = 0x10;
 constexpr std::size_t k_acs_control = 0x06;
+constexpr std::uint16_t k_error_reporting = 0x01;
+constexpr std::size_t k_uncorrectable = 0x04;
+constexpr std::uint32_t k_atomic_egress_blocked = 1u << 24;
 constexpr std::size_t k_sriov_control = 0x08, k_sriov_count = 0x10, k_sriov_offset = 0x14, k_sriov_stride = 0x16;
 constexpr std::uint16_t k_sriov_enabled = 1;
 
@@ -29,6 +32,8 @@ std::uint16_t word_or_0(const pci_config& c, std::size_t at) { return c.word(at)
 
 void read_extended(const pci_config& c, pci_function& f) {
   if (const std::size_t acs = c.find_extended(k_acs); acs != 0) f.acs_control = word_or_0(c, acs + k_acs_control);
+  if (const std::size_t aer = c.find_extended(k_error_reporting); aer != 0 && c.has(aer + k_uncorrectable + 3))
+    f.aborted_atomics = (c.dword(aer + k_uncorrectable) & k_atomic_egress_blocked) != 0;
   const std::size_t sriov = c.find_extended(k_sriov);
   if (sriov == 0 || (word_or_0(c, sriov + k_sriov_control) & k_sriov_enabled) == 0) return;
   f.virtuals = {word_or_0(c, sriov + k_sriov_count), word_or_0(c, sriov + k_sriov_offset),

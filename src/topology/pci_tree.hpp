@@ -45,6 +45,7 @@ struct pci_function {
   std::uint32_t capabilities2 = 0;  // 7.5.3.15
   std::uint16_t control2 = 0;       // 7.5.3.16
   std::uint16_t acs_control = 0;    // 7.7.8.3; 0 without the capability
+  bool aborted_atomics = false;     // AtomicOp Egress Blocked Status of Advanced Error Reporting, 7.8.4.2
   virtual_functions virtuals;
 };
 

@@ -54,14 +54,22 @@ bool is_zen(const surroundings& s) {
   return false;
 }
 
-// Others by the function 00.0 of the host bridge, or by the root port, and some only within one host bridge.
+// Others by the function 00.0 of the host bridge, or by the root port, and some only within one host bridge: the list
+// pci_p2pdma_whitelist of drivers/pci/p2pdma.c in Linux' main line. Older kernels lack the rows behind 09a2.
+constexpr std::uint16_t k_intel = 0x8086, k_nvidia = 0x10de, k_google = 0x1ae0, k_zhaoxin = 0x1d17, k_any = 0xffff;
 struct allowed {
-  std::uint16_t device;
+  std::uint16_t vendor, device;
   bool same_host_bridge;
 };
-constexpr std::uint16_t k_intel = 0x8086;
-constexpr allowed k_allowed[] = {{0x3c00, true},  {0x3c01, true},  {0x2f00, true},  {0x2f01, true},  {0x2030, false},
-                                 {0x2031, false}, {0x2032, false}, {0x2033, false}, {0x2020, false}, {0x09a2, false}};
+constexpr allowed k_allowed[] = {
+    {k_intel, 0x3c00, true},   {k_intel, 0x3c01, true},   {k_intel, 0x2f00, true},   {k_intel, 0x2f01, true},
+    {k_intel, 0x2030, false},  {k_intel, 0x2031, false},  {k_intel, 0x2032, false},  {k_intel, 0x2033, false},
+    {k_intel, 0x2020, false},  {k_intel, 0x09a2, false},  {k_intel, 0x0b25, false},  {k_intel, 0x0cfe, false},
+    {k_intel, 0x11fb, false},  {k_intel, 0x1212, false},  {k_intel, 0x1216, false},  {k_intel, 0x4940, false},
+    {k_intel, 0x4942, false},  {k_intel, 0x4944, false},  {k_intel, 0x4946, false},  {k_intel, 0x4948, false},
+    {k_google, k_any, false},  {k_nvidia, 0x2f95, false}, {k_nvidia, 0x2f96, false}, {k_nvidia, 0x2f97, false},
+    {k_nvidia, 0x2f98, false}, {k_zhaoxin, 0x1003, true}, {k_zhaoxin, 0x1005, true}, {k_zhaoxin, 0x1006, true},
+    {k_zhaoxin, 0x1007, true}, {k_zhaoxin, 0x1008, false}};
 
 // P2P Request Redirect, P2P Completion Redirect, P2P Egress Control (PCI Express 5.0, 7.7.8.3).
 constexpr std::uint16_t k_redirects = 1u << 2 | 1u << 3 | 1u << 5;
@@ -79,7 +87,8 @@ bool passes_on(const surroundings& s, const pci_function& f, bool same) {
   if (const auto way = s.pci.above(f); !way.empty()) candidates.push_back(way.back());
   for (const pci_function* c : candidates)
     for (const allowed& a : k_allowed)
-      if (c->vendor == k_intel && c->device == a.device && (same || !a.same_host_bridge)) return true;
+      if (c->vendor == a.vendor && (a.device == k_any || c->device == a.device) && (same || !a.same_host_bridge))
+        return true;
   return false;
 }
 

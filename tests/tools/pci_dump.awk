@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Makes what `lspci -D -xxxx` would write for a machine that is described in lines of
 #   BDF id=VVVV:DDDD class=CCCC [header=HH] [bus=PP,SS,UU] [subsystem=VVVV] [bytes=N]
-#       [type=T [version=V] [cap2=X] [ctl2=X] [acs=X] [vfs=COUNT,OFFSET,STRIDE]]
-# all numbers hexadecimal but for N. Offsets: PCI Express Base Specification 5.0, 7.5.1, 7.5.3, 7.7.8 and 9.3.3.
+#       [type=T [version=V] [cap2=X] [ctl2=X] [acs=X] [aer=X] [vfs=COUNT,OFFSET,STRIDE]]
+# all numbers hexadecimal but for N. Offsets: PCI Express Base Specification 5.0, 7.5.1, 7.5.3, 7.7.8, 7.8.4 and 9.3.3.
 
 function hex(text,   i, value) {
   value = 0
@@ -23,7 +23,7 @@ function get(key,   i) {
   return ""
 }
 
-function express(   v, part) {
+function express(   v, part, after) {
   put(6, 2, 16)   # status: capabilities
   put(52, 1, 64)        # the first at 0x40
   put(64, 2, 16)        # PCI Express, and no other
@@ -31,10 +31,15 @@ function express(   v, part) {
   put(66, 2, v + 16 * hex(get("type")))
   put(100, 4, hex(get("cap2")))
   put(104, 2, hex(get("ctl2")))
-  # ACS at 0x100, SR-IOV at 0x140.
-  if (get("acs") == "" && get("vfs") == "") return
-  put(256, 4, 13 + 65536 + (get("vfs") != "" ? 320 * 1048576 : 0))
+  # ACS at 0x100, SR-IOV at 0x140, Advanced Error Reporting at 0x180.
+  if (get("acs") get("vfs") get("aer") == "") return
+  after = get("vfs") != "" ? 320 * 1048576 : 0
+  put(256, 4, 13 + 65536 + (get("aer") != "" ? 384 * 1048576 : after))
   put(262, 2, hex(get("acs")))
+  if (get("aer") != "") {
+    put(384, 4, 1 + 65536 + after)
+    put(388, 4, hex(get("aer")))
+  }
   if (get("vfs") == "") return
   split(get("vfs"), part, ",")
   put(320, 4, 16 + 65536)

@@ -34,6 +34,17 @@ ask on 01:00.0 '^GPU 0000:01:00\.0 \(1002:740f, endpoint\)'
 says '0000:00:01\.0 +root port 1022:14ab: routes no, completes 32 64 128$'
 says 'requester_enabled +yes'
 says 'to_host +yes \(completes 32 64 128\)'
+says 'ordered_by_id +requests no, completions no'
+
+# --- What was ordered by requesters, and what was aborted ---
+machine aborted <<<"$root cap2=380 aer=1000000
+0000:01:00.0 id=1002:740f class=0302 type=0 cap2=180 ctl2=140 aer=2000000"
+ask aborted 01:00.0 'ordered_by_id +requests yes, completions no'
+says '0000:00:01\.0 +root port .*, has aborted one \(AER bit 24\)$'
+machine both_ways <<<"$root cap2=380 acs=0 aer=2000000 vfs=2,8,1
+0000:01:00.0 id=1002:740f class=0302 type=0 cap2=180 ctl2=340"
+ask both_ways 01:00.0 'ordered_by_id +requests yes, completions yes'
+silent 'aborted'
 
 machine off <<<"$root cap2=180
 0000:01:00.0 id=1002:740f class=0302 type=0 cap2=180"

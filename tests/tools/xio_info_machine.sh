@@ -358,7 +358,7 @@ replies 0 'use +xio_storage_open "kmod:0000:04:00\.0/1"' "$info" --root "$machin
 # ways ACS HOST-BRIDGE
 ways() {
   awk -f "$srcdir/tests/tools/pci_dump.awk" >"$work/pci" <<END
-0000:00:00.0 id=8086:$2 class=0600 type=4
+0000:00:00.0 id=$2 class=0600 type=4
 0000:00:01.0 id=8086:1234 class=0604 header=01 bus=00,01,08 type=4 cap2=180
 0000:01:00.0 id=11f8:4000 class=0604 header=01 bus=01,02,08 type=5 cap2=40
 0000:02:00.0 id=11f8:4000 class=0604 header=01 bus=02,03,03 type=6 cap2=40 acs=$1
@@ -372,25 +372,29 @@ END
 # processor VENDOR FAMILY
 processor() { printf 'processor\t: 0\nvendor_id\t: %s\ncpu family\t: %s\n' "$1" "$2" >"$machine/proc/cpuinfo"; }
 processor GenuineIntel 6
-ways 0 4668
+ways 0 8086:4668
 shows 'module_access +ok \(/dev/xio\)' 'peer_path +ok \(Linux lets every drive' 'iommu_mode +ok'
 for redirect in 4 8 20; do
-  ways $redirect 4668
+  ways $redirect 8086:4668
   shows 'peer_path +missing \(1 of 1 ways are closed: .*ACS at 0000:02:00\.0'
   says '^  peer_path_cure +.*pci=disable_acs_redir=0000:02:00\.0'
 done
 # Bits that redirect nothing.
-ways 11 4668
+ways 11 8086:4668
 shows 'peer_path +ok'
 drive 0000:09:00.0 xio
-ways 0 4668
+ways 0 8086:4668
 shows 'peer_path +missing \(1 of 2 ways are closed: transfers between drive 0000:09:00\.0 and GPU 0000:03:00\.0'
 says '^  peer_path_cure +put the drive behind the same PCIe switch'
-for listed in 2020 09a2 2f00; do
+for listed in 8086:2020 8086:09a2 8086:2f00 8086:0b25 8086:4948 10de:2f97 1ae0:4711 1d17:1003; do
   ways 4 $listed
   shows 'peer_path +ok'
 done
-ways 0 4668
+for other in 10de:2020 1d17:1009; do
+  ways 4 $other
+  shows 'peer_path +missing'
+done
+ways 0 8086:4668
 processor AuthenticAMD 22
 shows 'peer_path +missing'
 processor AuthenticAMD 25
@@ -409,7 +413,7 @@ shows 'peer_path +not needed \(no drive is bound to xio'
 # --- NICs, and their way to GPU memory: a GPU wants one of them ---
 says '^  nic_path +not needed \(no RDMA device on PCI'
 mkdir -p "$machine/sys/bus/pci/devices/0000:09:00.0/infiniband/mlx5_0"
-ways 0 4668
+ways 0 8086:4668
 processor GenuineIntel 6
 shows 'nic_path +missing \(no NIC reaches the memory of GPU 0000:03:00\.0: transfers between NIC 0000:09:00\.0 and'
 says '^  nic_path_cure +put the NIC behind the same PCIe switch'
@@ -419,7 +423,7 @@ shows 'nic_path +ok \(Linux lets a NIC reach the memory of every GPU'
 processor GenuineIntel 6
 mkdir -p "$machine/sys/bus/pci/devices/0000:04:00.0/infiniband/mlx5_1"
 shows 'nic_path +ok'
-ways 8 4668
+ways 8 8086:4668
 shows 'nic_path +missing \(no NIC .*ACS at 0000:02:00\.0'
 rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
 

@@ -67,6 +67,10 @@ TEST(nvme_wire, registers) {
   EXPECT_TRUE(n::cap_cqr(cap));
   EXPECT_PAIRS((n::cap_to(cap), 0x14u), (n::cap_dstrd(cap), 2u), (n::cap_css(cap), 1u), (n::cap_mpsmin(cap), 1u),
                (n::cap_mpsmax(cap), 4u));
+  // CRMS 60:59 and CRTO's CRWMT 15:0 (3.1.3.1, 3.1.3.24).
+  EXPECT_FALSE(n::cap_crwms(cap) || n::cap_crwms(1ull << 60));
+  EXPECT_TRUE(n::cap_crwms(1ull << 59));
+  EXPECT_EQ(n::crto_crwmt(0x0001012c), 300u);
   EXPECT_EQ(n::make_cc(0), 0x00460001u);  // EN, IOSQES 6, IOCQES 4
   EXPECT_EQ(n::make_cc(1), 0x00460081u);
   EXPECT_PAIRS((n::cc_iosqes(0x00460001), 6u), (n::cc_iocqes(0x00460001), 4u), (n::cc_shn(0x00464001), 1u));

@@ -22,6 +22,7 @@ constexpr std::uint32_t k_reg_nssr = 0x20;
 constexpr std::uint32_t k_reg_aqa = 0x24;
 constexpr std::uint32_t k_reg_asq = 0x28;  // 64 bits
 constexpr std::uint32_t k_reg_acq = 0x30;  // 64 bits
+constexpr std::uint32_t k_reg_crto = 0x68;
 constexpr std::uint32_t k_reg_doorbells = 0x1000;
 
 // Doorbell of queue `qid`; dstrd is CAP.DSTRD.
@@ -36,6 +37,10 @@ XIO_WIRE std::uint32_t cq_head_doorbell(std::uint32_t qid, std::uint32_t dstrd) 
 XIO_WIRE std::uint32_t cap_mqes(std::uint64_t cap) { return static_cast<std::uint32_t>(cap & 0xffff); }  // 0-based
 XIO_WIRE bool cap_cqr(std::uint64_t cap) { return (cap >> 16) & 1; }
 XIO_WIRE std::uint32_t cap_to(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 24) & 0xff; }  // 500 ms
+// Whether CRTO says how long it takes to become ready with its media: bits 15:0, in 500 ms. TO cannot say more than 127
+// s.
+XIO_WIRE bool cap_crwms(std::uint64_t cap) { return (cap >> 59) & 1; }
+XIO_WIRE std::uint32_t crto_crwmt(std::uint32_t crto) { return crto & 0xffff; }
 XIO_WIRE bool cap_nssrs(std::uint64_t cap) { return (cap >> 36) & 1; }
 XIO_WIRE std::uint32_t cap_dstrd(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 32) & 0xf; }
 XIO_WIRE std::uint32_t cap_css(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 37) & 0xff; }

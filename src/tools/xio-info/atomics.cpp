@@ -39,6 +39,7 @@ std::string port_text(const pci_function& p) {
                                  (p.capabilities2 & topology::k_atomic_routing) != 0 ? "yes" : "no",
                                  topology::widths_text(p.capabilities2));
   if ((p.control2 & topology::k_atomic_egress_block) != 0) text += ", blocks what leaves";
+  if (p.aborted_atomics) text += ", has aborted one (AER bit 24)";
   if ((p.acs_control & topology::k_acs_redirect) != 0) text += ", ACS redirects requests to the root complex";
   return text;
 }
@@ -64,6 +65,9 @@ section section_of(const pci_tree& t, const pci_function& f) {
   const pci_function& speaker = physical != nullptr ? *physical : f;
   if (speaker.readable) {
     s.rows.push_back({"requester_enabled", (speaker.control2 & topology::k_atomic_requester) != 0, "DevCtl2 bit 6"});
+    const auto is_on = [&](unsigned bit) { return (speaker.control2 >> bit & 1) != 0 ? "yes" : "no"; };
+    s.rows.push_back({"ordered_by_id", fmt::format("requests {}, completions {}", is_on(8), is_on(9)),
+                      "DevCtl2 bits 8, 9: those of different requesters may overtake each other"});
     s.rows.push_back({"completes", topology::widths_text(f.capabilities2), "what others ask of it"});
   }
   add_verdict(s, "to_host", topology::atomics_to_host(t, f));

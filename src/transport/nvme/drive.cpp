@@ -121,7 +121,9 @@ void drive::wait_status(std::uint32_t mask, std::uint32_t value, std::chrono::mi
 // NVMe base 2.0, 3.5.1.
 void drive::enable() {
   const std::uint64_t cap = read64(w::k_reg_cap);
-  ready_timeout_ = std::chrono::milliseconds(500) * std::max(1u, w::cap_to(cap));
+  // Drives have been seen whose CRTO is less than TO, so the longer one counts.
+  const std::uint32_t media = w::cap_crwms(cap) ? w::crto_crwmt(read32(w::k_reg_crto)) : 0;
+  ready_timeout_ = std::chrono::milliseconds(500) * std::max({1u, w::cap_to(cap), media});
   read_capabilities(cap, name_, facts_);
   write32(w::k_reg_cc, 0);
   wait_status(w::k_csts_rdy, 0, ready_timeout_, "stop");
