@@ -310,6 +310,18 @@ TEST(nvme_data, copies_where_the_file_cannot_reach) {
   EXPECT_TRUE(all_are(h.data() + 8196, 4096, 0xee));
 }
 
+// Wherever the data lie, the copy lies in whole pages, as O_DIRECT wants it.
+TEST(nvme_data, copies_go_past_the_page_cache) {
+  hand h({.flags = XIO_STORAGE_DIRECT, .direct = false});
+  h.make_queues();
+  h.file().cached(1 << 20, true);
+  ASSERT_EQ(h.io(read_of(8, 8, h.data_bus(4), h.data_bus(8192))), 0u);
+  EXPECT_EQ(h.file().cached(1 << 20), 0);
+  EXPECT_TRUE(stamped(h.data() + 4, 4096, 4092 - 4092 % 8));
+  ASSERT_EQ(h.io(w::make_io(w::opcode::write, 0, 1, h.data_bus(4), h.data_bus(8192), 0, 8)), 0u);
+  EXPECT_TRUE(stamped(h.file().read().data(), 4096, 4096));
+}
+
 // On a GPU's machine what a kernel registers may be host memory all the same: nothing of it goes through a copy, but
 // for what the drive itself has to say. It is no memory for queues, though.
 TEST(nvme_data, reads_and_writes_host_memory_itself) {

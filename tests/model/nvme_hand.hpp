@@ -47,7 +47,8 @@ class hand {
     agent_.fence = [] {};  // the completion is a release already
     agent_.direct = h.direct;
     std::string ignored;
-    auto engine = h.library.file.empty() ? nullptr : choose_file_engine(h.library, *file_, agent_, ignored);
+    const bool plain = h.library.file.empty() && (h.flags & XIO_STORAGE_DIRECT) == 0;
+    auto engine = plain ? nullptr : choose_file_engine(h.library, *file_, agent_, ignored);
     device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_, std::move(engine));
     // Queues and lists are host memory. Data are not, when they go through a copy.
     device_->dma().add(memory_.get(), h.direct ? k_bytes : k_data, model::nvme::dma_map::memory::host);

@@ -66,21 +66,13 @@ TEST(nvme_io, writes_reach_the_file_and_nothing_else) {
 // Whole pages leave nothing in the page cache, and what goes through it besides is right.
 TEST(nvme_io, past_the_page_cache) {
   stamped_file f(k_file + 5);
-  const int fd = open(f.path.c_str(), O_RDONLY);
-  void* pages = mmap(nullptr, k_file, PROT_READ, MAP_SHARED, fd, 0);
-  const auto cached = [&] {
-    std::vector<unsigned char> there(k_file / 4096);
-    EXPECT_EQ(mincore(pages, k_file, there.data()), 0);
-    return std::count_if(there.begin(), there.end(), [](unsigned char c) { return (c & 1) != 0; });
-  };
-  fsync(fd);
-  posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  f.cached(k_file, true);
   rig r(f.path, {.flags = XIO_STORAGE_DIRECT, .mdts = 128 << 10});
-  ASSERT_EQ(cached(), 0);
+  ASSERT_EQ(f.cached(k_file), 0);
   for (const std::uint64_t memory : {0, 512, 12}) {  // the last lies badly for disks, and is cached
     EXPECT_EQ(xio_read(r.ctx(), r.heap() + memory, r.storage(), 4096, 1 << 20), XIO_OK);
     EXPECT_TRUE(stamped(r.heap() + memory, 4096, 1 << 20));
-    EXPECT_EQ(cached() == 0, memory != 12);
+    EXPECT_EQ(f.cached(k_file) == 0, memory != 12);
   }
   stamp(r.heap(), 8192, 8192, 9);
   EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 8192, 8192), XIO_OK);
@@ -88,8 +80,6 @@ TEST(nvme_io, past_the_page_cache) {
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), k_file - 4096, 4101), XIO_OK);
   EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
   EXPECT_TRUE(stamped(f.read().data() + 8192, 8192, 8192, 9));
-  munmap(pages, k_file);
-  close(fd);
 }
 
 // A file's length is its own, with any block: every byte of it is reached, what a write does not name stays, and

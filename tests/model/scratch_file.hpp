@@ -31,6 +31,17 @@ class scratch_file {
     struct stat s {};
     return stat(path.c_str(), &s) == 0 ? static_cast<std::uint64_t>(s.st_size) : ~std::uint64_t{0};
   }
+  // How many of its first pages the page cache has, after it was told to keep none if `drop`.
+  std::ptrdiff_t cached(std::uint64_t bytes, bool drop = false) const {
+    const int fd = open(path.c_str(), O_RDONLY);
+    if (drop) fsync(fd), posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    void* pages = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    std::vector<unsigned char> there((bytes + 4095) / 4096);
+    EXPECT_EQ(mincore(pages, bytes, there.data()), 0);
+    munmap(pages, bytes);
+    close(fd);
+    return std::count_if(there.begin(), there.end(), [](unsigned char c) { return (c & 1) != 0; });
+  }
 
   std::string path;
 };

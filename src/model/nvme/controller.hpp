@@ -146,8 +146,12 @@ class controller : public progress::device {
     wire::nvme::opcode opcode;
     std::vector<segment> data;
     std::uint64_t removals = k_no_data;  // of the DMA map when `data` was found
-    std::vector<std::byte>
-        bounce;  // what a compare reads, and when the payload is not memory that the kernel can reach
+    // What a compare reads, and when the payload is not memory that the kernel can reach: in whole pages, for O_DIRECT
+    // wants them.
+    struct alignas(4096) page {
+      std::byte bytes[4096];
+    };
+    std::vector<page> bounce;
     bool hold = false;
     trace::span traced{};
   };

@@ -218,13 +218,14 @@ void controller::aim(work& one, std::uint64_t bytes) {
     if (payload_.direct || on_gpu == 0 || one.job.by == file_job::way::library) return;
     one.job.parts.clear();
   }
-  one.bounce.resize(bytes);
-  std::byte* at = one.bounce.data();
+  one.bounce.resize((bytes + sizeof(work::page) - 1) / sizeof(work::page));
+  auto* const first = reinterpret_cast<std::byte*>(one.bounce.data());
+  std::byte* at = first;
   for (const segment& s : one.data) {
     if (write) payload_.copy(at, s.at, s.bytes);
     at += s.bytes;
   }
-  one.job.parts.push_back(iovec{one.bounce.data(), bytes});
+  one.job.parts.push_back(iovec{first, bytes});
 }
 
 void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
@@ -324,7 +325,7 @@ std::uint32_t controller::outcome(work& one) {
   }
   if (one.opcode == w::opcode::compare) return same(one) ? w::k_ok : w::k_compare_failure;
   if (!one.bounce.empty() && reads) {
-    const std::byte* at = one.bounce.data();
+    const auto* at = reinterpret_cast<const std::byte*>(one.bounce.data());
     for (const segment& s : one.data) {
       payload_.copy(s.at, at, s.bytes);
       at += s.bytes;
@@ -373,7 +374,7 @@ void controller::note_dma_fault(const char* what) {
 
 bool controller::same(const work& one) {
   std::vector<std::byte> theirs;
-  const std::byte* at = one.bounce.data();
+  const auto* at = reinterpret_cast<const std::byte*>(one.bounce.data());
   for (const segment& s : one.data) {
     const std::byte* data = s.at;
     if (!payload_.direct && s.kind == dma_map::memory::payload) {
