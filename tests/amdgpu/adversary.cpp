@@ -254,6 +254,33 @@ TEST(AmdgpuAdversary, ALineOfL1IsStaleUntilItIsInvalidated) {
   EXPECT_EQ(stale("", load + " glc"), 0u);
 }
 
+// The same of the scalar cache, which no invalidate of the vector cache is for. LLVM AMDGPUUsage, "Memory Model
+// GFX90A": scalar loads are for what does not change during the kernel, so that no code has to keep that cache
+// coherent.
+TEST(AmdgpuAdversary, ALineOfTheScalarCacheIsStaleUntilItIsInvalidated) {
+  const auto late = [](const std::string& between) {
+    unsigned found = 0;
+    for (u64 seed = 1; seed <= seeds; ++seed) {
+      place_of_two two(seed);
+      two.m.load(
+          "v_readfirstlane_b32 s8, v0\nv_readfirstlane_b32 s9, v1\ns_load_dword s10, s[8:9], 0x0\n"
+          "s_waitcnt lgkmcnt(0)\ns_sleep 1\n" +
+          between + "\ns_load_dword s11, s[8:9], 0x0\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v9, s11");
+      two.m.start();
+      run_wave(two.m.w, 100);
+      two.data() = 41;
+      run_wave(two.m.w, 100);
+      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+      found += two.m.v(9, 0) != 41;
+    }
+    return found;
+  };
+  EXPECT_GT(late(""), 0u);
+  EXPECT_LT(late(""), seeds) << "it may have made room by itself";
+  EXPECT_GT(late("buffer_wbinvl1_vol"), 0u);
+  EXPECT_PAIRS((late("s_dcache_inv"), 0u), (late("s_dcache_inv_vol"), 0u));
+}
+
 // Reading one dword holds all 64 bytes around it, and none behind them.
 TEST(AmdgpuAdversary, ALineIs64Bytes) {
   for (const unsigned cell : {15u, 16u}) {

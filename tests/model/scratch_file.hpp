@@ -34,7 +34,10 @@ class scratch_file {
   // How many of its first pages the page cache has, after it was told to keep none if `drop`.
   std::ptrdiff_t cached(std::uint64_t bytes, bool drop = false) const {
     const int fd = open(path.c_str(), O_RDONLY);
-    if (drop) fsync(fd), posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    if (drop) {
+      fsync(fd);
+      posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
     void* pages = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
     std::vector<unsigned char> there((bytes + 4095) / 4096);
     EXPECT_EQ(mincore(pages, bytes, there.data()), 0);

@@ -56,6 +56,7 @@ void memtime(wave& w, const operation& o) {
 }
 
 void nothing(wave&, const operation&) {}
+void invalidate(wave& w, const operation&) { w.of->memory->invalidate_scalar_cache(); }
 
 constexpr row rows[] = {
     {"s_load_dword", "s=Ss", load, nullptr, 0, 4},
@@ -70,8 +71,8 @@ constexpr row rows[] = {
     {"s_buffer_load_dwordx16", "s=Ss", buffer_load, nullptr, 0, 64},
     {"s_memtime", "S=", memtime},
     {"s_memrealtime", "S=", realtime},
-    {"s_dcache_inv", "*", nothing},
-    {"s_dcache_inv_vol", "*", nothing},
+    {"s_dcache_inv", "*", invalidate},
+    {"s_dcache_inv_vol", "*", invalidate},
     {"s_dcache_wb", "*", nothing},
     {"s_dcache_wb_vol", "*", nothing},
 };

@@ -181,7 +181,17 @@ bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data
 }
 
 bool adversary::load_scalar(std::uint64_t address, unsigned dwords, std::uint32_t* data, refusal& no) {
-  return memory.load_scalar(address, dwords, data, no);
+  std::uint64_t places[lanes];
+  std::uint32_t words[lanes];
+  access of;
+  of.address = places;
+  of.bytes = 4;
+  of.active = (std::uint64_t{1} << dwords) - 1;
+  for (unsigned i = 0; i < dwords; ++i) places[i] = (address & ~std::uint64_t{3}) + 4 * i;
+  const bool good = scalar_cache.load(of, words, no);
+  if (good) std::copy_n(words, dwords, data);
+  no.lane = -1;
+  return good;
 }
 
 const std::uint32_t* adversary::code(std::uint64_t address, std::uint64_t& left) { return memory.code(address, left); }

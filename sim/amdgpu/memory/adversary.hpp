@@ -25,7 +25,12 @@ class adversary final : public port {
 
   // L2 is that of the GPU; null: memory has no L2 before it.
   adversary(const address_space& of, std::uint64_t seed, l2_cache* l2 = nullptr)
-      : space(of), memory(of, l2), random(seed), cache(of, memory, random) {}
+      : space(of),
+        memory(of, l2),
+        random(seed),
+        cache(of, memory, random),
+        scalar_random(~seed),
+        scalar_cache(of, memory, scalar_random) {}
 
   bool load(const access& of, std::uint32_t* data, refusal& no) override;
   bool store(const access& of, const std::uint32_t* data, refusal& no) override;
@@ -41,6 +46,7 @@ class adversary final : public port {
   void writeback(unsigned wave, std::uint64_t number) override;
   void invalidate() override { memory.invalidate(); }
   void invalidate_vector_cache() override { cache.invalidate(); }
+  void invalidate_scalar_cache() override { scalar_cache.invalidate(); }
   void invalidate_l0(unsigned wave) override { cache_of(wave).invalidate(); }
   void invalidate_l1() override { (array ? *array : cache).invalidate(); }
   // Before the first access, on gfx1100: `on_pair` has the workgroup's waves on both compute units of a pair, by turns,
@@ -78,6 +84,10 @@ class adversary final : public port {
 
   vector_cache cache;  // gfx1100's is that of the shader array, unless `array` is
   vector_cache* array = nullptr;
+  // What a scalar load has read stays as it was until s_dcache_inv, which LLVM writes nowhere: scalar loads are for
+  // what nobody changes while the kernel runs (AMDGPUUsage, "Memory Model GFX90A").
+  std::mt19937_64 scalar_random;
+  vector_cache scalar_cache;
   std::unique_ptr<vector_cache> l0[2];  // of compute units; none on other GPUs
   using kept = std::unique_ptr<pending>;
   std::vector<kept> under_way;  // the oldest of each wave first

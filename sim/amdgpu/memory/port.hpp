@@ -87,6 +87,7 @@ class port {
   virtual void writeback(unsigned wave, std::uint64_t number) = 0;
   virtual void invalidate() = 0;               // buffer_invl2
   virtual void invalidate_vector_cache() = 0;  // buffer_wbinvl1, buffer_wbinvl1_vol
+  virtual void invalidate_scalar_cache() {}    // s_dcache_inv
   // gfx1100's buffer_gl0_inv, of the compute unit on which the wave is, and buffer_gl1_inv.
   virtual void invalidate_l0(unsigned wave) = 0;
   virtual void invalidate_l1() = 0;
