@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same work as bench/collectives, written for OpenSHMEM: compile with oshcc, start with oshrun -np N [TIMES].
+/* The collectives of xio-perf, written for OpenSHMEM: compile with oshcc, start with oshrun -np N [TIMES].
  * PE 0 prints rows as that program does; every PE checks the data of the last call. */
 #define _POSIX_C_SOURCE 199309L
 #include <shmem.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 
 enum op { ALLTOALL, FCOLLECT, BROADCAST, REDUCE, SYNC, BARRIER };
-static const char* const k_names[] = {"alltoall", "fcollect", "broadcast", "reduce sum int32", "sync", "barrier"};
+static const char* const k_names[] = {"alltoall", "fcollect", "broadcast", "reduce", "sync", "barrier"};
 
 static int me, n, times = 500;
 static int *dst, *src, *work;

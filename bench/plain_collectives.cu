@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What two GPUs of one process give to collectives: plain CUDA by a block of 256 on each, that does no more than the op
-// must. No library, no team, no checks of arguments; beside bench/collectives it says how much of the limit is reached.
+// must. No library, no team, no checks of arguments; beside xio-perf it says how much of the limit is reached.
 //   plain_collectives [TIMES [asks]]
 // With `asks` a block above packets is sent only when the other GPU has said that it is in the call, too: what it takes
 // that a call which is refused writes nothing. Prints the same table. Data is compared after each measurement. Alone:

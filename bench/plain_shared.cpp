@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What shared memory gives to small collectives of several processes, each on a core of its own while there are enough:
 // plain loads and stores that do no more than the op must. No library, no team, no checks, no deadlines; beside
-// bench/collectives on the host platform it says how much of the limit is reached.
+// xio-perf on the host platform it says how much of the limit is reached.
 //   plain_shared [PES [TIMES]]      2 PEs, 500 calls, unless given
 // A broadcast is timed twice: with every PE hearing of every other, which is what XIO's members need to report one that
 // is dead or in another call, and with a root that waits for nobody while its ring has room. Prints the rows of PE 0.

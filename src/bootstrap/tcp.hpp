@@ -15,7 +15,8 @@
 
 namespace xio::bootstrap {
 
-inline constexpr int k_tcp_ranks_max = 4096;
+// Ranks have 32 bits in every message; xio-info --job looks at as many processes. The root has a descriptor for each.
+inline constexpr int k_tcp_ranks_max = 65536;
 
 // Names in sentences: of the rank that the others connect to, and of the values that a rank was given.
 struct tcp_names {

@@ -134,6 +134,17 @@ void result_table::add(const std::vector<field>& row) {
   s.begun = true;
 }
 
+std::string result_table::rows() const { return state_->rows.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+void result_table::replace_rows(const std::vector<std::string>& by_pe) {
+  state_->rows = json::array();
+  for (std::size_t pe = 0; pe < by_pe.size(); ++pe)
+    for (json& row : json::parse(by_pe[pe])) {
+      row["pe"] = pe;
+      state_->rows.push_back(std::move(row));
+    }
+}
+
 bool result_table::finish() {
   state& s = *state_;
   if (s.format == table_format::json) {

@@ -39,6 +39,9 @@ class result_table {
   result_table& operator=(const result_table&) = delete;
 
   void add(const std::vector<field>& row);  // the same names in every row
+  // Of JSON: the rows so far as text, and such rows of several PEs in their place, each with its PE as `pe`.
+  std::string rows() const;
+  void replace_rows(const std::vector<std::string>& by_pe);
   // Writes what is left. False if anything could not be written.
   bool finish();
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,6 +55,9 @@ void say_left_out(const session& s, const plan& p, const char* why) {
 // The plans that this world can run: a test named by itself must be among it, `all` goes without it.
 std::vector<plan> possible(const settings& set, const session& s, std::vector<plan> plans) {
   std::erase_if(plans, [&](const plan& p) {
+    if (static_cast<int>(p.team) > s.n_pes())
+      fail(XIO_ERR_ARG, "{}: --team {} wants as many PEs and there are {}; start more, or give a smaller team",
+           p.what->name, p.team, s.n_pes());
     if (p.what->how != shape::pingpong || s.n_pes() == 2) return false;
     const std::string there = s.n_pes() == 1 ? "is one" : fmt::format("are {}", s.n_pes());
     if (!set.all)
@@ -135,8 +139,15 @@ class campaign {
   std::uint64_t done_ = 0;
 };
 
+// As the launcher says it, if it is one of these: the heap is made before the world's size is known.
+int launched_pes() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "XIO_TCP_SIZE", "PMI_SIZE"})
+    if (const char* size = std::getenv(name); size != nullptr && std::atoi(size) > 0) return std::atoi(size);
+  return 1;
+}
+
 void run_all(const settings& set, const std::vector<plan>& plans, const machine_shape& m) {
-  session s(need_of(plans, m));
+  session s([&](int n_pes) { return need_of(plans, m, n_pes); }, launched_pes());
   campaign c(s, set, possible(set, s, plans), m);
   c.run();
   const bool written = c.finish();
@@ -158,7 +169,7 @@ int main(int argc, char** argv) {
   }
   if (xio::guard([&] {
         plans = plans_of(set, m);
-        need_of(plans, m);
+        need_of(plans, m, launched_pes());
       }) != XIO_OK)
     return tools::refuse("xio-perf", last_error());
   const xio_status_t status = xio::guard([&] { run_all(set, plans, m); });

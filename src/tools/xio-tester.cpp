@@ -9,10 +9,16 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
+#include "base/options.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/launcher.hpp"
 #include "config.h"
 #include "tools/command_line.hpp"
 #include "tools/overwrite.hpp"
@@ -115,6 +121,21 @@ int run(const tools::command& app, settings& s) {
                                         : sdma_test::buffer_reuse);
 }
 
+// A job of several PEs is one document: PE 0 has the rows of all. False on the others, which print none.
+bool gather(tools::result_table& json, bool launched) {
+  if (!launched) return true;
+  constexpr std::size_t k_most = std::size_t{1} << 20;
+  const auto all = xio::bootstrap::connect(xio::options::from_environment());
+  const std::string mine = json.rows();
+  const auto cells = xio::bootstrap::allgather_unequal(*all, std::as_bytes(std::span(mine)), k_most);
+  if (all->rank() != 0) return false;
+  std::vector<std::string> rows;
+  for (std::size_t pe = 0; pe < cells.count(); ++pe)
+    rows.emplace_back(reinterpret_cast<const char*>(cells[pe].data()), cells[pe].size());
+  if (rows.size() > 1) json.replace_rows(rows);
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -139,7 +160,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "xio-tester: %s\n", xio::last_error());
     status = k_exit_failed;
   }
-  if (json && status != tools::k_exit_usage && !json->finish()) {
+  bool prints = json && status != tools::k_exit_usage;
+  if (prints && xio::guard([&] { prints = gather(*json, is_launched(s.rdma)); }) != XIO_OK) {
+    std::fprintf(stderr, "xio-tester: --json: the results of the other PEs are not there: %s\n", xio::last_error());
+    status = k_exit_failed;
+  }
+  if (prints && !json->finish()) {
     std::fprintf(stderr, "xio-tester: the results cannot be written\n");
     status = k_exit_failed;
   }

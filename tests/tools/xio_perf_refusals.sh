@@ -98,8 +98,11 @@ refuses 'has 65536 bytes and the test wants' nvme_read --storage "file:$work/dri
 refuses '100 is no multiple of the 512 bytes of a block' nvme_read -b 100 -e 100
 holds 'the drive was touched' [ "$sum" = "$(sha256sum <"$work/drive")" ]
 replies 2 'p_pingpong takes two PEs and there are 4; start it with mpirun -np 2 or xiorun -n 2' "$start" -n 4 "$perf" p_pingpong
-# -o of NVSHMEM's command lines is taken, and said to be nothing.
-replies 0 '-o is without effect' "$perf" put_lat -e 8 -n 2 -o sum
+refuses '--reduce_op goes with reduce and reduce_scatter' put_lat,alltoall -o sum
+refuses '--team goes with collectives of teams' put_lat barrier sync --team 2
+refuses '--team: 0 is not in 1 \.\. 1M' alltoall --team 0
+refuses 'a wave or a workgroup calls it, a thread cannot' alltoall -s thread
+refuses 'alltoall: --team 2 wants as many PEs and there are 1' alltoall --team 2
 
 # --- Failures are reported, with the engine's own words ---
 replies 1 'cannot open .*none' "$perf" nvme_read --storage "file:$work/none"
@@ -147,14 +150,15 @@ export XIO_TIMEOUT_MS=3000
 for test in p_pingpong packet_pingpong 'put_pingpong -s wave' 'put_signal_pingpong -s block' 'barrier -s block'; do
   read -ra words <<<"$test"
   # shellcheck disable=SC2016  # for the inner shell
-  ends 1 "${words[0]} of [0-9]+ bytes: an op returned XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
+  replies 1 "${words[0]} of [0-9]+ bytes: an op returned XIO_ERR_TIMEOUT" "$builddir/xiorun" --grace 100 -n 2 sh -c \
     'perf=$1; shift; if [ "$XIO_RUN_PE" = 1 ]; then n=5; else n=200; fi; exec "$perf" "$@" -e 8 -w 1 -n $n' \
     sh "$perf" "${words[@]}"
 done
 export XIO_TIMEOUT_MS=60000
 # By one PE, once.
+replies 1 '^xio-perf: cannot make a file /dev/null/none/xio-perf-' env TMPDIR=/dev/null/none "$perf" nvme_read -e 4k -n 2
 # shellcheck disable=SC2016  # for the inner shell
-ends 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
+replies 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
 checks=$((checks + 1))
 [ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
 # shellcheck disable=SC2016  # for the inner shell

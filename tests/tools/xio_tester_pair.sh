@@ -73,6 +73,25 @@ if [ "$(grep -c 'rdma-ep put: 10 ops' "$work/run.log")" != 2 ]; then
   echo 'FAIL xiorun --loopback: not both PEs put to themselves'
   failures=$((failures + 1))
 fi
+# For programs: one document a job, with the rows of all PEs. json ROWS PES ARGUMENT...
+json() {
+  timeout -k 5 120 "$builddir/xiorun" -n 3 "$tester" --json "${@:3}" >"$work/run.log" 2>"$work/said.log"
+  ended "--json ${*:3}" $? 0
+  checks=$((checks + 1))
+  python3 - "$1" "$2" "$work/run.log" <<'END' || { failures=$((failures + 1)); cat "$work/run.log"; }
+import json, sys
+rows = json.load(open(sys.argv[3]))["results"]
+assert len(rows) == int(sys.argv[1]) and ",".join(str(r["pe"]) for r in rows) == sys.argv[2], rows
+assert all(r["failure"] is None and r["ops"] == r["ops_wanted"] for r in rows), rows
+END
+}
+if command -v python3 >/dev/null; then
+  json 2 0,1 rdma-ep --pingpong-iters 20
+  json 3 0,1,2 rdma-ep --loopback -n 10
+  json 3 0,1,2 test-ep -n 10
+  nodes 0 '--json' '--json'
+  for side in server client; do expect "$side" "$work/$side.log" '"results": \['; done
+fi
 if has HAVE_MPI; then
   rm -f "$work"/*.log
   mpirun_np 2 timeout -k 5 120 "$tester" rdma-ep --verify >"$work/run.log" 2>&1

@@ -26,6 +26,20 @@ enum class test_id {
   put_signal_pingpong,
   packet_pingpong,
   barrier,
+  sync,
+  team_barrier,
+  team_sync,
+  alltoall,
+  alltoallv,
+  fcollect,
+  collect,
+  broadcast,
+  reduce,
+  reduce_scatter,
+  host_barrier,
+  heap_malloc,
+  team_create,
+  ctx_create,
   nvme_read,
   nvme_write,
   sdma_copy
@@ -33,11 +47,12 @@ enum class test_id {
 
 // A sample is the time of one of these.
 enum class shape {
-  latency,    // one op, complete
-  bandwidth,  // an iteration of all workgroups, in a launch of many
-  pingpong,   // a round trip of two PEs
-  barrier,    // a barrier of all PEs
-  storage     // one op of one of many groups
+  latency,     // one op, complete
+  bandwidth,   // an iteration of all workgroups, in a launch of many
+  pingpong,    // a round trip of two PEs
+  collective,  // a call of all PEs, or of a team
+  host,        // a call of the host of all PEs
+  storage      // one op of one of many groups
 };
 
 struct test {
@@ -48,6 +63,13 @@ struct test {
   bool sized;                       // runs over sizes; else one value
   bool scoped;                      // differs by scope
   std::uint64_t smallest, largest;  // where nothing else was asked for
+
+  bool by_thread() const { return how != shape::collective || !sized; }  // a thread alone can call it
+  bool reduces() const { return id == test_id::reduce || id == test_id::reduce_scatter; }
+  bool of_team() const {
+    if (how == shape::host) return id == test_id::team_create;
+    return how == shape::collective && id != test_id::barrier && id != test_id::sync;
+  }
 };
 
 const std::vector<test>& catalogue();

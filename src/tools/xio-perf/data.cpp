@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t k_piece = std::size_t{4} << 20;
 
 void checked(hipError_t e, const char* what) {
-  if (e != hipSuccess) fail(XIO_ERR_TRANSPORT, "xio-perf: {}: {}", what, hipGetErrorString(e));
+  if (e != hipSuccess) fail(XIO_ERR_TRANSPORT, "{}: {}", what, hipGetErrorString(e));
 }
 
 template <class T>
@@ -75,6 +75,55 @@ void check_guard(const std::vector<unsigned char>& found, std::size_t bytes, con
   for (std::size_t i = bytes; i < found.size(); ++i)
     if (found[i] != k_poison)
       fail(XIO_ERR_TRANSPORT, "{}: byte {} was written, which is behind the destination's {} bytes", what, i, bytes);
+}
+
+namespace {
+
+std::uint32_t word_of(int owner, std::uint64_t at) {
+  std::uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) word |= std::uint32_t{pattern(owner, at + static_cast<std::uint64_t>(i))} << (8 * i);
+  return word;
+}
+
+std::uint32_t combined(xio_reduction op, std::uint32_t a, std::uint32_t b) {
+  switch (op) {
+    case xio_reduction::sum: return a + b;
+    case xio_reduction::prod: return a * b;
+    case xio_reduction::min: return std::min(a, b);
+    case xio_reduction::max: return std::max(a, b);
+    case xio_reduction::bit_and: return a & b;
+    case xio_reduction::bit_or: return a | b;
+    case xio_reduction::bit_xor: return a ^ b;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void check_collective(const std::vector<unsigned char>& found, test_id id, xio_reduction op, std::size_t bytes, int me,
+                      int members, const char* what) {
+  const auto block = [&](int i) {
+    const auto at = found.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * bytes);
+    return std::vector<unsigned char>(at, at + static_cast<std::ptrdiff_t>(bytes));
+  };
+  const std::uint64_t mine = static_cast<std::uint64_t>(me) * bytes;
+  if (id == test_id::reduce || id == test_id::reduce_scatter) {
+    for (std::size_t at = 0; at < bytes; at += 4) {
+      const std::uint64_t from = id == test_id::reduce ? at : mine + at;
+      std::uint32_t expected = word_of(0, from), word = 0;
+      for (int p = 1; p < members; ++p) expected = combined(op, expected, word_of(p, from));
+      std::memcpy(&word, &found[at], sizeof word);
+      if (word != expected)
+        fail(XIO_ERR_TRANSPORT, "{}: the word at byte {} is {:#x} and not {:#x}", what, at, word, expected);
+    }
+    return check_guard(found, bytes, what);
+  }
+  // The root's destination stays as it was.
+  if (id == test_id::broadcast && me == 0) return check_guard(found, 0, what);
+  const int blocks = id == test_id::broadcast ? 1 : members;
+  const bool all = id == test_id::alltoall || id == test_id::alltoallv;
+  for (int p = 0; p < blocks; ++p) check_pattern(block(p), bytes, p, all ? mine : 0, what);
+  check_guard(found, static_cast<std::size_t>(blocks) * bytes, what);
 }
 
 void check_words(const void* device, std::size_t bytes, std::uint32_t element, atomic_op op, std::uint64_t k,

@@ -27,6 +27,9 @@ void check_pattern(const std::vector<unsigned char>& found, std::size_t bytes, i
 // That the rest of `found` is poison.
 void check_guard(const std::vector<unsigned char>& found, std::size_t bytes, const char* what);
 // That every word has seen k atomics.
+// The result of a collective at member `me` of those that hold the pattern of their numbers.
+void check_collective(const std::vector<unsigned char>& found, test_id id, xio_reduction op, std::size_t bytes, int me,
+                      int members, const char* what);
 void check_words(const void* device, std::size_t bytes, std::uint32_t element, atomic_op op, std::uint64_t k,
                  const char* what);
 

@@ -44,8 +44,7 @@ std::string drive::make_file(std::uint64_t bytes) {
   std::string name = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/xio-perf-XXXXXX";
   own_.reset(mkostemp(name.data(), O_CLOEXEC));
   if (!own_)
-    fail(XIO_ERR_IO, "xio-perf: cannot make a file {} to test: {}; set TMPDIR or give --storage", name,
-         errno_text(errno));
+    fail(XIO_ERR_IO, "cannot make a file {} to test: {}; set TMPDIR or give --storage", name, errno_text(errno));
   unlink(name.c_str());
   int failed = 0;
   std::vector<unsigned char> piece(std::min(bytes, k_piece));
@@ -56,8 +55,7 @@ std::string drive::make_file(std::uint64_t bytes) {
     if (put != static_cast<ssize_t>(n)) failed = put < 0 ? errno : ENOSPC;
   }
   if (failed != 0)
-    fail(XIO_ERR_IO, "xio-perf: cannot write {} bytes to {}: {}; set TMPDIR or give --storage", bytes, name,
-         errno_text(failed));
+    fail(XIO_ERR_IO, "cannot write {} bytes to {}: {}; set TMPDIR or give --storage", bytes, name, errno_text(failed));
   return fmt::format("/proc/self/fd/{}", own_.get());
 }
 
@@ -77,7 +75,7 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
   checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
   if (size_ < bytes_)
     fail(XIO_ERR_ARG,
-         "xio-perf: {} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
+         "{} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
          "(-e)",
          name_, size_, bytes_);
 }
@@ -92,7 +90,7 @@ xio_engine_stats_t drive::stats() const {
 
 void drive::check_size(std::uint64_t bytes) const {
   if (bytes % block_ != 0)
-    fail(XIO_ERR_ARG, "xio-perf: {} is no multiple of the {} bytes of a block of {}; choose other sizes (-b, -f)",
+    fail(XIO_ERR_ARG, "{} is no multiple of the {} bytes of a block of {}; choose other sizes (-b, -f)",
          tools::text_of_size(bytes), block_, name_);
 }
 
@@ -104,7 +102,7 @@ std::vector<unsigned char> drive::content(std::uint64_t offset, std::uint64_t by
     const int why = errno;
     if (fd >= 0) ::close(fd);
     if (got != static_cast<std::int64_t>(bytes))
-      fail(XIO_ERR_IO, "xio-perf: cannot read {} bytes of {} to compare: {}", bytes, path_,
+      fail(XIO_ERR_IO, "cannot read {} bytes of {} to compare: {}", bytes, path_,
            got < 0 ? errno_text(why) : "it is shorter");
     return all;
   }

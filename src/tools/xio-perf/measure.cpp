@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
 
 #include "base/error.hpp"
@@ -87,8 +88,9 @@ class run {
     switch (p_.what->how) {
       case shape::latency: one_by_one(); break;
       case shape::bandwidth: streams(); break;
-      case shape::pingpong:
-      case shape::barrier: together(); break;
+      case shape::pingpong: together(); break;
+      case shape::collective: collective(); break;
+      case shape::host: host_calls(); break;
       case shape::storage: storage(); break;
     }
     s_.barrier();
@@ -104,6 +106,13 @@ class run {
   }
 
  private:
+  std::uint32_t members() const { return p_.members(s_.n_pes()); }
+  bool in_team() const { return static_cast<std::uint32_t>(s_.me()) < members(); }
+  // A collective leaves so many at a member.
+  std::size_t result_bytes() const {
+    const test_id id = p_.what->id;
+    return id == broadcast || p_.what->reduces() ? bytes_ : bytes_ * members();
+  }
   bool sends(int pe) const { return pe == 0 || p_.bidirectional || p_.what->how == shape::pingpong; }
   int writer() const { return (s_.me() + s_.n_pes() - 1) % s_.n_pes(); }
   bool alone() const { return s_.n_pes() == 1; }
@@ -111,7 +120,7 @@ class run {
   void prepare() {
     s_.ctx(p_.route);  // collective: of PEs that do not measure, too
     if (p_.what->how == shape::storage) return;
-    fill_poison(s_.dst, bytes_ + k_guard);
+    fill_poison(s_.dst, (p_.what->how == shape::collective ? result_bytes() : bytes_) + k_guard);
     if (effect_of(p_.what->id) == effect::atomics) fill_words(s_.dst, bytes_, p_.element);
   }
 
@@ -136,9 +145,9 @@ class run {
     return w;
   }
 
-  void keep_samples() {
+  void keep_samples(double calls = 1) {
     const double scale = us_per_sample_tick(s_.results.spans.front());
-    for (const std::uint64_t t : s_.results.samples) us_.push_back(static_cast<double>(t) * scale);
+    for (const std::uint64_t t : s_.results.samples) us_.push_back(static_cast<double>(t) * scale / calls);
   }
 
   void one_by_one() {
@@ -189,20 +198,78 @@ class run {
     if (p_.bidirectional && !alone()) us_ = s_.slowest(p_.route, us_);
   }
 
-  void together() {
-    // Flags count on from run to run, so that none has to be cleared.
+  // Flags count on from run to run, so that none has to be cleared.
+  std::uint64_t next_base() const {
     static std::uint64_t base = 0;
-    work w = blank();
-    w.base = base;
+    const std::uint64_t now = base;
     base += std::uint64_t{p_.warm_up} + p_.iterations + 1024;
+    return now;
+  }
+
+  // On CPU threads a short call takes no longer than reading the clock.
+  std::uint32_t batch() const { return m_.host && bytes_ <= 4096 ? 10 : 1; }
+
+  void collective() {
+    team_work w{blank(), {}, batch(), p_.reduction, nullptr, nullptr};
+    w.base = next_base();
+    w.peer = static_cast<int>((static_cast<std::uint32_t>(s_.me()) + 1) % members());
+    if (p_.what->of_team()) {
+      w.team = s_.team(static_cast<int>(members()));
+      out_.team = members();
+    }
+    if (p_.what->id == alltoallv) {
+      w.offsets = s_.blocks(bytes_);
+      w.lengths = w.offsets + s_.n_pes();
+    }
+    if (!in_team()) return;
+    s_.results.prepare(w, p_.iterations, 1);
+    launch_collective(p_.what->id, p_.who, p_.threads, w);
+    s_.collect(name_.c_str(), w);
+    keep_samples(w.batch);
+  }
+
+  void host_call(const std::vector<int>& pes) {
+    xio_team_t team{};
+    xio_ctx_t ctx{};
+    void* block = nullptr;
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = p_.route;
+    switch (p_.what->id) {
+      case host_barrier: return s_.barrier();
+      case heap_malloc:
+        checked(xio_malloc(s_.world(), bytes_, &block), "xio_malloc");
+        return checked(xio_free(s_.world(), block), "xio_free");
+      case team_create:
+        checked(xio_team_create(s_.world(), pes.data(), pes.size(), &team), "xio_team_create");
+        return checked(xio_team_destroy(s_.world(), team), "xio_team_destroy");
+      default:
+        checked(xio_ctx_create(s_.world(), &attr, &ctx), "xio_ctx_create");
+        checked(xio_ctx_destroy(s_.world(), ctx), "xio_ctx_destroy");
+    }
+  }
+
+  void host_calls() {
+    std::vector<int> pes(in_team() ? members() : 0);
+    std::iota(pes.begin(), pes.end(), 0);
+    if (p_.what->of_team()) out_.team = members();
+    for (std::uint32_t i = 0; i < p_.warm_up + p_.iterations; ++i) {
+      const auto from = std::chrono::steady_clock::now();
+      host_call(pes);
+      const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - from;
+      if (i >= p_.warm_up) us_.push_back(took.count());
+    }
+  }
+
+  void together() {
+    work w = blank();
+    w.base = next_base();
     s_.results.prepare(w, p_.iterations, 1);
     switch (p_.what->id) {
       case p_pingpong: launch_flag_pingpong(false, w); break;
       case signal_pingpong: launch_flag_pingpong(true, w); break;
       case packet_pingpong: launch_packet_pingpong(w); break;
       case put_pingpong: launch_put_pingpong(p_.who, p_.threads, w); break;
-      case put_signal_pingpong: launch_put_signal_pingpong(p_.who, p_.threads, w); break;
-      default: launch_barrier(p_.who, p_.threads, w);
+      default: launch_put_signal_pingpong(p_.who, p_.threads, w);
     }
     s_.collect(name_.c_str(), w);
     keep_samples();
@@ -254,6 +321,9 @@ class run {
   }
 
   void check() {
+    if (p_.what->how == shape::collective && p_.what->sized && in_team())
+      check_collective(copy_of(s_.dst, result_bytes() + k_guard), p_.what->id, p_.reduction, bytes_, s_.me(),
+                       static_cast<int>(members()), name_.c_str());
     switch (effect_of(p_.what->id)) {
       case effect::put:
         if (sends(writer())) check_copy(writer());
@@ -290,11 +360,20 @@ class run {
   }
 
   void rates() {
-    if (us_.empty() || p_.what->how == shape::pingpong || p_.what->how == shape::barrier) return;
+    if (us_.empty() || p_.what->how == shape::pingpong || p_.what->how == shape::host) return;
     if (p_.what->how == shape::storage) {
-      const double ops = static_cast<double>(us_.size());
-      out_.gb_per_s = ops * static_cast<double>(bytes_) / all_us_ / 1e3;
-      out_.million_per_s = ops / all_us_;
+      if (out_.us.median > 0) out_.gb_per_s = p_.groups(m_.wave) * static_cast<double>(bytes_) / out_.us.median / 1e3;
+      out_.million_per_s = static_cast<double>(us_.size()) / all_us_;
+      return;
+    }
+    if (p_.what->how == shape::collective) {
+      if (!p_.what->sized || out_.us.mean <= 0) return;
+      // Data as a program sees them, and as links that each member has one of would carry them at the least.
+      const double n = members(),
+                   all = static_cast<double>(bytes_) * (p_.what->id == broadcast || p_.what->id == reduce ? 1 : n);
+      out_.gb_per_s = all / out_.us.mean / 1e3;
+      out_.bus_gb_per_s =
+          *out_.gb_per_s * (p_.what->id == broadcast ? 1 : (p_.what->id == reduce ? 2 : 1) * (n - 1) / n);
       return;
     }
     const double senders = p_.bidirectional ? s_.n_pes() : 1;
@@ -305,6 +384,7 @@ class run {
 
   std::string route() {
     if (p_.what->how == shape::storage) return "nvme";
+    if (p_.what->how == shape::host && p_.what->id != ctx_create) return "host";
     const xio_ctx_t ctx = s_.ctx(p_.route);
     const int peer = (s_.me() + 1) % s_.n_pes();
     const std::uint64_t asked = moves_blocks(p_.what->id) && !waits(p_.what->id) ? part() : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two PEs in turn, and barriers of all. A sample is a round trip.
+// Two PEs in turn. A sample is a round trip.
 #include <type_traits>
 
 #include "tools/xio-perf/timing.hpp"
@@ -128,22 +128,6 @@ __global__ void put_signal_pingpong(work w) {
   keep(w, Scope::quiet(w));
 }
 
-constexpr std::uint64_t k_checked_barriers = 8;
-
-template <class Scope>
-__global__ void barrier(work w) {
-  if (!keep(w, timed(w, [&](std::uint32_t) { return Scope::barrier(w); }))) return;
-  // Whether they are barriers: what was put before one is there after it.
-  const auto g = Scope::group::here();
-  for (std::uint64_t i = 1; i <= k_checked_barriers; ++i) {
-    if (g.leader()) keep(w, xio_p<std::uint64_t>(w.ctx, &w.shared->mark, w.base + i, w.peer));
-    if (!keep(w, Scope::barrier(w))) return;
-    const auto seen = dev::load<dev::scope::system, dev::order::relaxed>(&w.shared->mark);
-    if (g.leader() && seen != w.base + i) *w.bad += 1;
-    if (!keep(w, Scope::barrier(w))) return;
-  }
-}
-
 }  // namespace
 
 void launch_flag_pingpong(bool signal, const work& w) {
@@ -170,10 +154,6 @@ void launch_put_pingpong(scope s, unsigned threads, const work& w) {
 
 void launch_put_signal_pingpong(scope s, unsigned threads, const work& w) {
   XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), put_signal_pingpong)
-}
-
-void launch_barrier(scope s, unsigned threads, const work& w) {
-  XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), barrier)
 }
 
 }  // namespace xio::perf

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is run: the command line's wishes, and what suits the platform where it has none.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -21,9 +22,10 @@ defaults defaults_of(const test& t, bool host) {
   switch (t.how) {
     case shape::bandwidth: return host ? defaults{2, 64, 4, 1, 5} : defaults{32, 256, 100, 10, 11};
     case shape::storage: return host ? defaults{1, 16, 20, 2, 1} : defaults{1, 32, 200, 20, 1};
+    case shape::host: return {1, 1, 20, 2, 1};
     case shape::latency:
     case shape::pingpong:
-    case shape::barrier: break;
+    case shape::collective: break;
   }
   return {1, host ? 64u : 256u, 200, 20, 1};
 }
@@ -64,11 +66,11 @@ bool suits(const test& t, std::uint64_t bytes) {
 }
 
 std::vector<std::uint64_t> sizes_of(const settings& s, const test& t) {
-  if (t.how == shape::barrier) return {0};
   if (!t.sized) return {wants_values(t.id) ? s.element : t.smallest};
+  const std::uint64_t element = t.reduces() ? 4 : wants_values(t.id) ? s.element : 1;
   std::vector<std::uint64_t> all;
   for (const std::uint64_t at : steps_of(s, t)) {
-    const std::uint64_t bytes = wants_values(t.id) ? (at + s.element - 1) / s.element * s.element : at;
+    const std::uint64_t bytes = (at + element - 1) / element * element;
     if (s.all && !suits(t, bytes)) continue;
     if (all.empty() || all.back() != bytes) all.push_back(bytes);
   }
@@ -92,12 +94,14 @@ void check(const plan& p, const machine_shape& m) {
     fail(XIO_ERR_ARG, "{}: {} samples do not fit; give fewer iterations (-n)", p.what->name, kept);
 }
 
-plan plan_of(const settings& s, const test& t, scope who, atomic_op op, const machine_shape& m) {
+plan plan_of(const settings& s, const test& t, scope who, atomic_op op, std::uint32_t team, const machine_shape& m) {
   const defaults d = defaults_of(t, m.host);
   plan p;
   p.what = &t;
   p.who = who;
   p.op = op;
+  p.team = team;
+  p.reduction = s.reduction.value_or(xio_reduction::sum);
   p.ctas = s.ctas != 0 ? s.ctas : d.ctas;
   p.threads = s.threads != 0 ? s.threads : default_threads(d, t, who, m.wave);
   p.iterations = s.iterations != 0 ? s.iterations : d.iterations;
@@ -138,14 +142,19 @@ std::vector<plan> plans_of(const settings& s, const machine_shape& m) {
   std::vector<plan> all;
   for (const test* t : s.tests) {
     std::vector<scope> scopes = s.scopes;
-    if (scopes.empty()) scopes = {t->how == shape::bandwidth ? scope::block : scope::thread};
+    if (scopes.empty()) scopes = {t->how == shape::bandwidth || !t->by_thread() ? scope::block : scope::thread};
     if (!t->scoped) scopes = {scope::thread};
+    if (!t->by_thread()) std::erase(scopes, scope::thread);
+    if (scopes.empty() && !s.all)
+      fail(XIO_ERR_ARG, "{}: a wave or a workgroup calls it, a thread cannot; give -s wave, block or both", t->name);
+    const std::vector<std::uint32_t> teams = t->of_team() && !s.teams.empty() ? s.teams : std::vector{0u};
     std::vector<atomic_op> ops = s.atomics;
     const bool atomic = t->id == test_id::atomic_lat || t->id == test_id::atomic_bw;
     if (!atomic || ops.empty()) ops = {t->id == test_id::atomic_bw ? atomic_op::add : atomic_op::fetch_add};
     for (const scope who : scopes)
       for (const atomic_op op : ops)
-        if (plan p = plan_of(s, *t, who, op, m); !p.sizes.empty()) all.push_back(std::move(p));
+        for (const std::uint32_t team : teams)
+          if (plan p = plan_of(s, *t, who, op, team, m); !p.sizes.empty()) all.push_back(std::move(p));
   }
   return all;
 }
@@ -155,22 +164,29 @@ std::uint64_t stored_bytes(const plan& p, std::uint64_t bytes, const machine_sha
   return round * std::clamp<std::uint64_t>(k_drive_bytes / round, 1, p.scattered ? k_drive_bytes : k_drive_rounds);
 }
 
-heap_need need_of(const std::vector<plan>& plans, const machine_shape& m) {
+heap_need need_of(const std::vector<plan>& plans, const machine_shape& m, int n_pes) {
   heap_need need;
-  for (const plan& p : plans)
+  std::set<std::uint32_t> teams;
+  for (const plan& p : plans) {
+    if (p.what->of_team()) teams.insert(p.team);
     for (const std::uint64_t bytes : p.sizes) {
       std::uint64_t src = bytes, dst = bytes;
       if (p.what->how == shape::storage) {
         src = stored_bytes(p, bytes, m);
         dst = p.groups(m.wave) * bytes;
+      } else if (p.what->how == shape::collective) {
+        src = dst = p.members(n_pes) * bytes;
       }
       if (src > k_most_bytes || dst > k_most_bytes)
         fail(XIO_ERR_ARG,
-             "{}: {} ops of {} at the same time take more than {} of memory; give fewer (-c, -t) or smaller",
-             p.what->name, p.groups(m.wave), tools::text_of_size(bytes), tools::text_of_size(k_most_bytes));
+             "{}: {} ops of {} at the same time take more than {} of memory; give fewer (-c, -t, --team) or smaller",
+             p.what->name, p.what->how == shape::collective ? p.members(n_pes) : p.groups(m.wave),
+             tools::text_of_size(bytes), tools::text_of_size(k_most_bytes));
       need.src = std::max<std::size_t>(need.src, src);
       need.dst = std::max<std::size_t>(need.dst, dst);
     }
+  }
+  need.teams = teams.size();
   return need;
 }
 

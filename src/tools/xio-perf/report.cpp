@@ -54,6 +54,11 @@ std::string gpu_name() {
 
 bool is_atomic(const plan& p) { return p.what->id == test_id::atomic_lat || p.what->id == test_id::atomic_bw; }
 
+std::string op_of(const plan& p) {
+  if (p.what->reduces()) return name_of(p.reduction);
+  return is_atomic(p) ? name_of(p.op) : "";
+}
+
 tools::cell cell_of(const std::optional<double>& v) { return v ? tools::cell(*v) : tools::cell(); }
 
 }  // namespace
@@ -69,7 +74,7 @@ tools::facts facts_of(const machine_shape& m, int n_pes) {
 }
 
 carrier carrier_of(const std::string& route, const machine_shape& m) {
-  carrier c{route == "direct" ? "load/store" : route, m.host};
+  carrier c{route == "direct" ? "load/store" : route, m.host && route != "host"};
   for (const auto& [engine, backend] : tools::opened_backends()) {
     const bool storage = route == "nvme" && engine.starts_with("storage ");
     if (engine != route && !storage) continue;
@@ -85,7 +90,9 @@ table_shape shape_of(const std::vector<plan>& all, bool message_rate) {
   for (const plan& p : all) {
     t.test_width = std::max(t.test_width, std::strlen(p.what->name));
     if (!p.sizes.empty()) t.bytes_width = std::max(t.bytes_width, std::to_string(p.sizes.back()).size());
-    if (is_atomic(p)) t.op_width = std::max(t.op_width, std::strlen(name_of(p.op)));
+    t.op_width = std::max(t.op_width, op_of(p).size());
+    t.teams = t.teams || p.team != 0;
+    t.collectives = t.collectives || p.what->how == shape::collective || p.what->how == shape::host;
   }
   return t;
 }
@@ -93,32 +100,39 @@ table_shape shape_of(const std::vector<plan>& all, bool message_rate) {
 std::vector<tools::field> row_of(const plan& p, const result& r, const machine_shape& m, const table_shape& t) {
   const carrier by = carrier_of(r.route, m);
   std::vector<tools::field> row{{"test", std::string(p.what->name), true, t.test_width}};
-  row.push_back({"op", is_atomic(p) ? std::string(name_of(p.op)) : std::string(), t.op_width != 0, t.op_width});
-  row.push_back({"scope", std::string(p.what->scoped ? name_of(p.who) : "thread")});
+  row.push_back({"op", op_of(p), t.op_width != 0, t.op_width});
+  row.push_back({"scope", std::string(p.what->how == shape::host ? "host"
+                                      : p.what->scoped           ? name_of(p.who)
+                                                                 : "thread")});
   row.push_back({"bytes", r.bytes, true, t.bytes_width});
   row.push_back({"ctas", std::uint64_t{p.ctas}, false});
   row.push_back({"threads", std::uint64_t{p.threads}, false});
   row.push_back({"iterations", std::uint64_t{p.iterations}, false});
   row.push_back({"samples", std::uint64_t{r.us.count}, false});
-  row.push_back({"min_us", r.us.min, true, 0, 2});
-  row.push_back({"median_us", r.us.median});
-  row.push_back({"p99_us", r.us.p99, true, 0, 4});
-  row.push_back({"p999_us", r.us.p999, true, 0, 3});
-  row.push_back({"max_us", r.us.max, true, 0, 1});
-  row.push_back({"mean_us", r.us.mean, false});
-  row.push_back({"GB_per_s", cell_of(r.gb_per_s), true, 9});
+  // Of collectives people compare least, mean and most.
+  const bool all = t.collectives;
+  row.push_back({"min_us", r.us.min, true, 0, all ? 6u : 2u});
+  row.push_back({"median_us", r.us.median, true, 0, all ? 3u : 0u});
+  row.push_back({"p99_us", r.us.p99, true, 0, all ? 2u : 4u});
+  row.push_back({"p999_us", r.us.p999, true, 0, all ? 1u : 3u});
+  row.push_back({"max_us", r.us.max, true, 0, all ? 7u : 1u});
+  row.push_back({"mean_us", r.us.mean, all});
+  row.push_back({"GB_per_s", cell_of(r.gb_per_s), true, all ? 0u : 9u});
   row.push_back({"Mmsg_per_s", cell_of(r.million_per_s), t.message_rate});
   row.push_back({"doorbells_per_op", cell_of(r.doorbells), false});
-  row.push_back({"route", r.route, true, 0, 6});
-  row.push_back({"emulated", std::string(by.emulated ? "emulated" : ""), true, 0, 5});
+  row.push_back({"bus_GB_per_s", cell_of(r.bus_gb_per_s), all, 0, 8});
+  row.push_back({"team", r.team != 0 ? tools::cell(std::uint64_t{r.team}) : tools::cell(), t.teams});
+  row.push_back({"route", r.route, true, 0, all ? 5u : 6u});
+  row.push_back({"emulated", std::string(by.emulated ? "emulated" : ""), true, 0, all ? 4u : 5u});
   row.push_back({"backend", by.backend, false});
   return row;
 }
 
 void plotter::add(const plan& p, const result& r) {
   std::string name = p.what->name;
-  if (is_atomic(p)) name += std::string(" ") + name_of(p.op);
+  if (!op_of(p).empty()) name += " " + op_of(p);
   if (p.what->scoped) name += std::string(" ") + name_of(p.who);
+  if (p.team != 0) name += fmt::format(" of {}", p.team);
   if (lines_.empty() || lines_.back().name != name)
     lines_.push_back({name, p.what->how == shape::bandwidth || p.what->how == shape::storage, {}});
   lines_.back().results.push_back(r);

@@ -26,6 +26,8 @@ struct table_shape {
   std::size_t test_width = 0;
   std::size_t op_width = 0;  // 0: no atomics, no column
   std::size_t bytes_width = 0;
+  bool teams = false;        // of several sizes
+  bool collectives = false;  // their columns stand in the table, and the others' leave first
 };
 table_shape shape_of(const std::vector<plan>& all, bool message_rate);
 

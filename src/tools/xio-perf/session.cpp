@@ -2,6 +2,7 @@
 #include "tools/xio-perf/session.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "tools/xio-perf/data.hpp"
@@ -97,12 +98,25 @@ void kernel_results::collect(const char* what, xio_world_t* world, xio_ctx_t ctx
 
 // --- The world ---------------------------------------------------------------------------------------
 
-session::session(const heap_need& need) {
+void session::init(const heap_need& need) {
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-  attr.heap_bytes = need.src + need.dst + 2 * k_guard + k_slack;
+  attr.heap_bytes = need.src + need.dst + 2 * k_guard + (need.teams + 1) * k_slack;
   checked(xio_init(&attr, &world_), "xio_init");
-  me_ = xio_my_pe(world_);
+}
+
+session::session(const std::function<heap_need(int)>& need_for, int n_guess) {
+  heap_need need = need_for(n_guess);
+  init(need);
   n_ = xio_n_pes(world_);
+  if (n_ != n_guess) {
+    const heap_need now = need_for(n_);
+    if (now.src > need.src || now.dst > need.dst) {
+      close();
+      init(now);
+    }
+    need = now;
+  }
+  me_ = xio_my_pe(world_);
   src = symmetric<char>(world_, need.src + k_guard);
   dst = symmetric<char>(world_, need.dst + k_guard);
   words_ = symmetric<words>(world_, sizeof(words));
@@ -127,6 +141,24 @@ xio_ctx_t session::ctx(xio_route_t route) {
   checked(xio_ctx_create(world_, &attr, &made), "xio_ctx_create");
   contexts_[route] = made;
   return made;
+}
+
+xio_team_t session::team(int members) {
+  const auto at = teams_.find(members);
+  if (at != teams_.end()) return at->second;
+  std::vector<int> pes(me_ < members ? static_cast<std::size_t>(members) : 0);
+  std::iota(pes.begin(), pes.end(), 0);
+  checked(xio_team_create(world_, pes.data(), pes.size(), &teams_[members]), "xio_team_create");
+  return teams_[members];
+}
+
+const std::size_t* session::blocks(std::size_t bytes) {
+  const auto n = static_cast<std::size_t>(n_);
+  std::vector<std::size_t> all(2 * n, bytes);
+  for (std::size_t i = 0; i < n; ++i) all[i] = i * bytes;
+  if (blocks_ == nullptr) checked(hipMalloc(&blocks_, all.size() * sizeof all[0]), "room for lists");
+  checked(hipMemcpy(blocks_, all.data(), all.size() * sizeof all[0], hipMemcpyHostToDevice), "filling lists");
+  return blocks_;
 }
 
 work session::blank(xio_route_t route) {

@@ -2,6 +2,7 @@
 // The world that tests run in: contexts by route, memory in the heap, and where kernels write results.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,11 +39,13 @@ class kernel_results {
 
 struct heap_need {
   std::size_t src = 0, dst = 0;
+  std::size_t teams = 0;
 };
 
 class session {
  public:
-  explicit session(const heap_need& need);
+  // need: what so many PEs want. n_guess: the launcher's; where the world has others, a second one is made.
+  session(const std::function<heap_need(int)>& need, int n_guess);
   ~session();
   session(const session&) = delete;
   session& operator=(const session&) = delete;
@@ -51,6 +54,9 @@ class session {
   int n_pes() const { return n_; }
   xio_world_t* world() const { return world_; }
   xio_ctx_t ctx(xio_route_t route);  // collective the first time that a route is asked for
+  xio_team_t team(int members);      // of the first PEs; collective likewise, the empty team for all others
+  // Offsets and lengths of a block for each PE, in device memory.
+  const std::size_t* blocks(std::size_t bytes);
   void barrier() { checked(xio_host_barrier(world_), "xio_host_barrier"); }
   // Filled but for the fields that a test sets; the peer is the next PE.
   work blank(xio_route_t route);
@@ -64,10 +70,14 @@ class session {
   kernel_results results;
 
  private:
+  void init(const heap_need& need);
+
   xio_world_t* world_ = nullptr;
   int me_ = 0;
   int n_ = 0;
   std::map<xio_route_t, xio_ctx_t> contexts_;
+  std::map<int, xio_team_t> teams_;
+  std::size_t* blocks_ = nullptr;
   words* words_ = nullptr;
   char* exchange_ = nullptr;  // two arrays of k_exchanged: own, and fetched
 };

@@ -93,9 +93,10 @@ const names<bool>& accesses() {
   return all;
 }
 
-// NVSHMEM's, of its tests of reductions.
-const names<int>& reductions() {
-  static const names<int> all{{"sum", 0}, {"prod", 0}, {"min", 0}, {"max", 0}, {"and", 0}, {"or", 0}, {"xor", 0}};
+const names<xio_reduction>& reductions() {
+  using enum xio_reduction;
+  static const names<xio_reduction> all{{"sum", sum},     {"prod", prod}, {"min", min},    {"max", max},
+                                        {"and", bit_and}, {"or", bit_or}, {"xor", bit_xor}};
   return all;
 }
 
@@ -187,9 +188,16 @@ void add_ops(tools::command& app, settings& s) {
                           for (const auto& [each, op] : atomics())
                             if (name == "all") s.atomics.push_back(op);
                         });
-  add_choice<int>(
-      app, "-o,--reduce_op", reductions(), "taken for the sake of command lines that have it: no test reduces", false,
-      [](const std::string&, int) { std::fputs("xio-perf: -o is without effect: no test reduces\n", stderr); });
+  add_choice<xio_reduction>(app, "-o,--reduce_op", reductions(), "how reduces combine words of 4 bytes", false,
+                            [&](const auto&, xio_reduction v) { s.reduction = v; });
+  const auto teams = [&s](const std::string& given) {
+    for (const std::string& word : split(given)) {
+      const std::uint64_t n = tools::size_in("--team", word, 1, 1 << 20);
+      s.teams.push_back(static_cast<std::uint32_t>(n));
+    }
+  };
+  app.call("--team", teams, "members of the teams of collectives, the first of all PEs; several with commas")
+      .type("NUMBER");
   add_choice<bool>(app, "--dir", directions(), "refuses tests that go the other way", false,
                    [&](const auto&, bool reads) { s.reads = reads; });
   app.flag("--bidir", s.bidirectional, "every PE sends at the same time");
@@ -287,6 +295,10 @@ std::string objection(const settings& s) {
   if (s.floating && atomic)
     return "--datatype fractions are not for atomic_lat and atomic_bw; atomics of other than whole numbers "
            "would measure the same";
+  if (s.reduction && !asked([](auto* t) { return t->reduces(); }))
+    return "--reduce_op goes with reduce and reduce_scatter";
+  if (!s.teams.empty() && !asked([](auto* t) { return t->of_team(); }))
+    return "--team goes with collectives of teams, and with team_create";
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
   if (s.scattered && !storage) return "--access goes with nvme_read and nvme_write";
   const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
@@ -296,9 +308,8 @@ std::string objection(const settings& s) {
     if (s.reads && is_read(*t) != *s.reads)
       return fmt::format("{} does not {}; --dir goes with {}", t->name, *s.reads ? "read" : "write",
                          *s.reads ? "get, g and nvme_read" : "the tests that put, store or write");
-  if (s.bidirectional && asked([](auto* t) { return t->how == shape::pingpong || t->how == shape::barrier; }))
-    return "--bidir is for tests in which one PE sends";
-  if (s.bidirectional && storage) return "--bidir is for tests in which one PE sends to another";
+  if (s.bidirectional && asked([](auto* t) { return t->how != shape::latency && t->how != shape::bandwidth; }))
+    return "--bidir is for tests in which one PE sends to another";
   if (s.lockstep && !asked([](auto* t) { return t->how == shape::bandwidth; }))
     return "--lockstep goes with bandwidth tests";
   if (s.repeat != 0 && !asked([](auto* t) { return t->how == shape::bandwidth; }))
@@ -308,7 +319,7 @@ std::string objection(const settings& s) {
     return "sdma_copy goes by --route sdma and no other";
   if (s.wide && s.format != tools::table_format::table) return "--wide goes with --format table: csv and json have all";
   if (s.plot.empty()) return "";
-  if (!asked([](auto* t) { return t->how != shape::barrier; }))
+  if (!asked([](auto* t) { return t->largest != 0; }))
     return "--plot draws over sizes, and a barrier has none; name a test that moves bytes beside it";
   const auto folder = std::filesystem::path(s.plot).parent_path();
   if (access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
@@ -331,13 +342,14 @@ std::string footer() {
   return "Tests:\n" + list_of_tests("  ") + fmt::format("  {:<20} {}\n", "all", "every test that can run here") +
          "\nRun it with two PEs: mpirun -np 2 xio-perf put_lat, or xiorun -n 2 xio-perf put_lat. nvme_read, "
          "nvme_write\n"
-         "and sdma_copy run alone. The manual is xio-perf(1).";
+         "and sdma_copy run alone; collectives take any number. The manual is xio-perf(1).";
 }
 
 }  // namespace
 
 const char* name_of(scope s) { return scopes()[static_cast<std::size_t>(s)].first.c_str(); }
 const char* name_of(atomic_op op) { return atomics()[static_cast<std::size_t>(op)].first.c_str(); }
+const char* name_of(xio_reduction op) { return reductions()[static_cast<std::size_t>(op)].first.c_str(); }
 bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
 
 std::optional<int> parse(int argc, char** argv, settings& s) {

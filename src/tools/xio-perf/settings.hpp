@@ -31,7 +31,9 @@ struct settings {
   std::uint32_t element = 8;
   bool floating = false;  // the values are of a floating-point type
   std::vector<atomic_op> atomics;
-  std::optional<bool> reads;  // --dir
+  std::optional<xio_reduction> reduction;  // -o
+  std::vector<std::uint32_t> teams;        // --team: members
+  std::optional<bool> reads;               // --dir
   bool bidirectional = false;
   bool message_rate = false;
   bool lockstep = false;
@@ -46,6 +48,7 @@ struct settings {
 
 const char* name_of(scope s);
 const char* name_of(atomic_op op);
+const char* name_of(xio_reduction op);
 bool fetches(atomic_op op);
 
 // Returns the status to exit with, or nothing where the program goes on.

@@ -97,7 +97,6 @@ XIO_DEVICE const T* values(const char* p) {
       return xio_put_signal_nbi##suffix(w.ctx, o.dst, o.src, o.bytes, &at.flag, v, XIO_SIGNAL_SET, o.peer);    \
     }                                                                                                          \
     XIO_DEVICE static xio_status_t quiet(const work& w) { return xio_quiet##suffix(w.ctx); }                   \
-    XIO_DEVICE static xio_status_t barrier(const work& w) { return xio_barrier_all##suffix(w.ctx); }           \
     XIO_DEVICE static xio_status_t read(const work& w, char* to, std::uint64_t offset) {                       \
       return xio_read##suffix(w.ctx, to, w.storage, offset, w.bytes);                                          \
     }                                                                                                          \

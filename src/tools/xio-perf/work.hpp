@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tools/xio-perf/catalogue.hpp"
+#include "xio/device/reduction.hpp"
 #include "xio/hip.h"
+#include "xio/team.h"
 #include "xio/xio.h"
 
 namespace xio::perf {
@@ -77,6 +80,14 @@ struct work {
   std::uint64_t* gate;     // how many workgroups have come to the end of an iteration
 };
 
+// The host hands these to collectives as well. Counts of reduces are of 4-byte words.
+struct team_work : work {
+  xio_team_t team;
+  std::uint32_t batch;  // calls of a sample
+  xio_reduction reduction;
+  const std::size_t *offsets, *lengths;  // of alltoallv: its blocks, one for each member
+};
+
 // Returns the value of a word that begins as `base` after k ops of that kind, all of one thread. The host expects this
 // in the end and kernels of each fetching op before it.
 template <class T>
@@ -119,7 +130,7 @@ void launch_flag_pingpong(bool signal, const work& w);
 void launch_packet_pingpong(const work& w);
 void launch_put_pingpong(scope s, unsigned threads, const work& w);
 void launch_put_signal_pingpong(scope s, unsigned threads, const work& w);
-void launch_barrier(scope s, unsigned threads, const work& w);
+void launch_collective(test_id id, scope s, unsigned threads, const team_work& w);
 void launch_storage(scope s, bool write, dim3 grid, dim3 block, const work& w);
 // Fetches w.bytes, a multiple of 8, from w.src of w.peer into w.dst.
 void launch_fetch(const work& w);

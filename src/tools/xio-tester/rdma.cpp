@@ -30,6 +30,11 @@
 
 namespace xio::tester {
 
+bool is_launched(const rdma_settings& s) {
+  return !s.server && !s.client &&
+         (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun() || bootstrap::started_with_others());
+}
+
 namespace {
 
 constexpr std::uint32_t k_threads_max = 256;
@@ -54,11 +59,7 @@ std::vector<std::string> provider_names() {
 
 bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
 
-bool is_pair(const rdma_settings& s) {
-  if (s.server || s.client) return true;
-  return !s.loopback &&
-         (bootstrap::started_by_mpirun() || bootstrap::started_by_xiorun() || bootstrap::started_with_others());
-}
+bool is_pair(const rdma_settings& s) { return s.server || s.client || (!s.loopback && is_launched(s)); }
 
 world_options options_of(const shared_settings& shared, const rdma_settings& s) {
   world_options o;

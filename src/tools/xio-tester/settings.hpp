@@ -120,6 +120,8 @@ tools::command add_sdma(tools::command& app, sdma_settings& settings);
 // what was given.
 std::string wrong_echo(const tools::command& at, const shared_settings& shared, echo_settings& settings);
 std::string wrong_nvme(const shared_settings& shared, nvme_settings& settings);
+// A launcher started this process and maybe others, which are not two nodes that each have their own.
+bool is_launched(const rdma_settings& settings);
 std::string wrong_rdma(const tools::command& at, const shared_settings& shared, rdma_settings& settings);
 std::string wrong_sdma(const tools::command& at, const shared_settings& shared, sdma_settings& settings);
 
