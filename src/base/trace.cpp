@@ -104,7 +104,8 @@ std::map<std::uint32_t, std::vector<std::uint64_t>> op_times() {
   const std::lock_guard hold(r.lock);
   std::map<std::uint32_t, std::vector<std::uint64_t>> all;
   for (std::uint64_t id = r.first(); id != r.head; ++id)
-    if (const kept_span& s = r.spans[id % k_kept]; s.pe != k_none) all[s.pe].push_back(s.end - s.begin);
+    if (const kept_span& s = r.spans[id % k_kept]; s.pe != k_none && std::string_view(s.kind) == "op")
+      all[s.pe].push_back(s.end - s.begin);
   return all;
 }
 

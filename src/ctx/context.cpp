@@ -286,7 +286,8 @@ void context::publish(wait_book& waits, std::uint64_t serial) {
     for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
   if (has_rings()) write_all(ring_rows_, rings_);
   waits_ = &waits;
-  waits.show({this, fmt::format("ctx=\"{}\"", serial), rings_, ring_peers_});
+  waits.show({this, fmt::format("ctx=\"{}\"", serial), rings_, ring_peers_,
+              [this](dev::call_record& r) { return failed_call(r); }});
   __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
   old_.clear();
   stopped_ = false;

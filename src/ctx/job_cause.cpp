@@ -178,6 +178,18 @@ std::string text_of(const seen_job& job) {
     if (!job.waits_in(i))
       out += fmt::format("  PE {} does not wait ({}{})\n", i, job.pes[i].state,
                          job.pes[i].pid == 0 ? "" : fmt::format(", process {}", job.pes[i].pid));
+  // Of each PE the last ones; --json has all.
+  constexpr int k_shown = 3;
+  int pe = k_nobody, shown = 0;
+  for (const seen_op& o : job.ops) {
+    shown = o.pe == pe ? shown + 1 : 0;
+    pe = o.pe;
+    if (shown >= k_shown) continue;
+    const std::string when = o.seconds == k_unknown ? ""
+                             : o.under_way          ? fmt::format(", under way for {:.1f} s", o.seconds)
+                                                    : fmt::format(", {:.1f} s ago", o.seconds);
+    out += fmt::format("  last of PE {}: {}{}\n", pe, o.text, when);
+  }
   return out;
 }
 

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/job_picture.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <set>
+#include <iterator>
+#include <sstream>
 #include <thread>
-#include <tuple>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "ctx/call_text.hpp"
+#include "ctx/seen_page.hpp"
 #include "ctx/team_text.hpp"
-#include "ctx/wait_page.hpp"
 #include "xio/xio.h"
 
 namespace xio::info {
@@ -35,89 +30,12 @@ namespace {
 using clock = std::chrono::steady_clock;
 using kind = dev::call_kind;
 
-constexpr std::uint32_t k_most_pes = 1 << 16;
 constexpr auto k_poll_interval = std::chrono::milliseconds(25);
 constexpr auto k_least = std::chrono::milliseconds(150), k_most = std::chrono::milliseconds(1000);
+constexpr auto k_reply = std::chrono::milliseconds(400);   // as long as a reply is waited for
 constexpr auto k_for_log = std::chrono::milliseconds(60);  // a call waits for it: one note of each wait
 constexpr std::uint64_t k_noted_ms = 100;                  // a wait that lasts is noted more often
 constexpr double k_call_lasts_s = 0.5;                     // shorter calls of the host are not shown
-
-// Of another process only what was checked is used: all of it may be wrong.
-struct polled_page {
-  pid_t pid;
-  unique_fd file;
-  ino_t inode;
-  wait_page page{};
-  // By kind, address, workgroup and beginning: when a note was first written, and as it was last.
-  using key = std::tuple<std::uint32_t, std::uint64_t, std::uint32_t, std::uint64_t>;
-  std::map<key, std::pair<std::uint64_t, dev::wait_note>> notes{};
-
-  bool read() {
-    page = {};
-    if (pread(file.get(), &page, sizeof page, 0) <= 0 || page.magic == 0) return false;
-    page.call[sizeof page.call - 1] = '\0';
-    for (auto& name : page.drives) name[sizeof name - 1] = '\0';
-    for (const dev::wait_note& n : page.notes) {
-      const bool of_queue = static_cast<kind>(n.kind) == kind::queue_wait && &n - page.notes >= dev::k_wait_notes;
-      if ((of_queue || n.check == (dev::k_note_mark ^ n.now ^ n.address)) && n.now > n.since)
-        notes.try_emplace({n.kind, n.address, n.workgroup, n.since}, n.now, n).first->second.second = n;
-    }
-    return true;
-  }
-  static bool lasts(const std::pair<std::uint64_t, dev::wait_note>& n) { return n.second.now != n.first; }
-  bool all_last() const {
-    return std::all_of(notes.begin(), notes.end(), [](const auto& n) { return lasts(n.second); });
-  }
-  std::string wrong() const {
-    if (page.magic != k_wait_page_magic || page.layout != k_wait_page_layout || page.bytes != sizeof page)
-      return fmt::format("process {} shows its waits as another version of XIO does; use the xio-info of that version",
-                         pid);
-    if (page.n_pes == 0 || page.n_pes > k_most_pes || page.pe >= page.n_pes || page.ticks_per_ms == 0)
-      return fmt::format("process {} shows numbers of PEs that cannot be, and is left out", pid);
-    return "";
-  }
-};
-
-// The letter of its state and its parent; '\0' where it has ended.
-std::pair<char, pid_t> stat_of(pid_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const auto name_ends = line.rfind(')');
-  char state = '\0';
-  int parent = 0;
-  if (name_ends != std::string::npos) std::sscanf(line.c_str() + name_ends + 1, " %c %d", &state, &parent);  // NOLINT
-  return {state, parent};
-}
-
-template <class Each>
-void each_entry(const std::string& folder, Each&& each) {
-  DIR* dir = opendir(folder.c_str());
-  if (dir == nullptr) return;
-  while (const dirent* entry = readdir(dir)) each(entry->d_name);
-  closedir(dir);
-}
-
-void open_pages_of(pid_t pid, std::vector<polled_page>& to) {
-  const std::string fds = fmt::format("/proc/{}/fd", pid), wanted = fmt::format("/memfd:{}", k_wait_page_name);
-  each_entry(fds, [&](const char* name) {
-    const std::string path = fds + "/" + name;
-    char target[64];
-    const ssize_t n = readlink(path.c_str(), target, sizeof target);
-    if (n < 0 || !std::string_view(target, static_cast<std::size_t>(n)).starts_with(wanted)) return;
-    unique_fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat st {};
-    if (!file || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) return;
-    // A child that was forked has its parent's.
-    const auto same = [&](const polled_page& p) { return p.inode == st.st_ino; };
-    if (std::none_of(to.begin(), to.end(), same)) to.push_back({pid, std::move(file), st.st_ino});
-  });
-}
-
-bool descends(pid_t pid, pid_t from) {
-  for (int depth = 0; pid > 1 && pid != from && depth < 1000; ++depth) pid = stat_of(pid).second;
-  return pid == from;
-}
 
 std::string place_of(const wait_page& p, std::uint64_t at) {
   return at - p.heap < p.heap_bytes ? fmt::format("heap + {:#x}", at - p.heap) : fmt::format("{:#x}", at);
@@ -197,8 +115,40 @@ void add_to(seen_job& job, const polled_page& l, std::uint64_t deadline_ms) {
       job.waits.push_back(wait_of(p, note.second));
 }
 
-// Most calls of the host wait for every PE that is not in them.
+// Ops of its host threads, waits of its kernels that have ended, and its reply.
+void add_last_ops(seen_job& job, const polled_page& l) {
+  static constexpr const char* names[] = {"nop", "write", "read", "atomic", "command"};
+  const int pe = static_cast<int>(l.page.pe);
+  const std::uint64_t now = trace::coarse_now();
+  const auto s_since = [&](std::uint64_t then) { return now > then ? static_cast<double>(now - then) / 1e9 : 0; };
+  std::vector<trace::shown_op> ops(std::begin(l.page.ops.ops), std::end(l.page.ops.ops));
+  std::erase_if(ops,
+                [](const auto& o) { return o.number == 0 || static_cast<std::size_t>(o.what) >= std::size(names); });
+  std::sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
+  std::stable_partition(ops.begin(), ops.end(), [](const auto& o) { return o.ended == 0; });
+  for (const trace::shown_op& o : ops)
+    job.ops.push_back({pe,
+                       fmt::format("{} of {} bytes{} on queue {}", names[static_cast<std::size_t>(o.what)], o.bytes,
+                                   o.pe == trace::k_none ? " of a drive" : fmt::format(" to PE {}", o.pe), o.queue),
+                       o.ended == 0, s_since(o.ended == 0 ? o.began : o.ended)});
+  std::vector<dev::wait_note> waits;
+  for (const auto& [key, note] : l.notes)
+    if (!polled_page::lasts(note)) waits.push_back(note.second);
+  std::sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.now > b.now; });
+  for (const dev::wait_note& n : waits) {
+    const seen_wait w = wait_of(l.page, n);
+    job.ops.push_back({pe, fmt::format("a wait {}, of {:.1f} s", w.text, w.seconds), false, k_unknown});
+  }
+  std::istringstream replied(l.asked ? l.reply() : "");
+  for (std::string line; std::getline(replied, line) && line != "# EOF";) continue;
+  for (std::string line; std::getline(replied, line);)
+    job.ops.push_back({pe, printable(line.c_str()), false, k_unknown});
+}
+
+}  // namespace
+
 void gather_waits(seen_job& job) {
+  // Most of these calls wait for every PE that is not in them.
   for (std::size_t i = 0; i < job.pes.size(); ++i) {
     const seen_pe& pe = job.pes[i];
     if (pe.call.empty() || job.waits_in(i)) continue;
@@ -218,48 +168,20 @@ void gather_waits(seen_job& job) {
   std::stable_sort(job.waits.begin(), job.waits.end(), [](const auto& a, const auto& b) { return a.pe < b.pe; });
 }
 
-std::string why_none(const std::string& which, pid_t root) {
-  struct stat st {};
-  if (root == 0) return "no PE of this user runs on this machine, in a world that xio_init has made";
-  if (stat(fmt::format("/proc/{}", root).c_str(), &st) != 0) return fmt::format("process {} has ended", which);
-  if (st.st_uid != geteuid())
-    return fmt::format("process {} is of user {}; ask as that user", which, static_cast<unsigned>(st.st_uid));
-  return fmt::format("process {} is no PE and has started none that xio_init has made part of a world", which);
-}
-
-std::vector<polled_page> open_pages(pid_t root) {
-  std::vector<polled_page> all;
-  each_entry("/proc", [&](const char* name) {
-    const int pid = std::atoi(name);
-    struct stat st {};
-    if (pid <= 0 || stat(fmt::format("/proc/{}", pid).c_str(), &st) != 0 || st.st_uid != geteuid()) return;
-    open_pages_of(pid, all);
-  });
-  if (root == 0) return all;
-  // Of each job that has a PE there all PEs count.
-  std::set<std::uint64_t> jobs;
-  for (polled_page& l : all)
-    if (l.read() && l.wrong().empty() && descends(l.pid, root)) jobs.insert(l.page.job);
-  std::erase_if(all, [&](polled_page& l) {
-    return !l.read() || (l.wrong().empty() ? jobs.count(l.page.job) == 0 : !descends(l.pid, root));
-  });
-  return all;
-}
-
-}  // namespace
-
 std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks,
                                                std::uint64_t deadline_ms) {
-  int root = 0;
-  const auto [end, wrong] = std::from_chars(which.data(), which.data() + which.size(), root);
-  if (which != "all" && (wrong != std::errc() || end != which.data() + which.size() || root <= 0))
-    fail(XIO_ERR_ARG, "--job {}: give the number of a process, or all", which);
-  std::vector<polled_page> pages = open_pages(root);
+  std::vector<polled_page> pages = open_pages("--job", which);
+  for (polled_page& l : pages)
+    if (deadline_ms == 0 && l.read() && l.wrong().empty()) l.ask();
   const auto began = clock::now();
   for (;;) {
     std::erase_if(pages, [](polled_page& l) { return !l.read(); });
     const auto took = clock::now() - began;
-    const bool done = std::all_of(pages.begin(), pages.end(), [](const polled_page& l) { return l.all_last(); });
+    const bool silent = took < k_reply && std::any_of(pages.begin(), pages.end(), [](const polled_page& l) {
+                          return l.asked && l.reply().empty();
+                        });
+    const bool done =
+        !silent && std::all_of(pages.begin(), pages.end(), [](const polled_page& l) { return l.all_last(); });
     if (pages.empty() || took > (deadline_ms != 0 ? k_for_log : k_most) || (done && took > k_least)) break;
     std::this_thread::sleep_for(k_poll_interval);
   }
@@ -268,10 +190,10 @@ std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::ve
     if (std::string why = l.wrong(); !why.empty())
       remarks.push_back(std::move(why));
     else
-      add_to(jobs[l.page.job], l, deadline_ms);
+      add_to(jobs[l.page.job], l, deadline_ms), add_last_ops(jobs[l.page.job], l);
   }
   for (auto& [id, job] : jobs) gather_waits(job);
-  if (jobs.empty()) fail(XIO_ERR_STATE, "{}", remarks.empty() ? why_none(which, root) : remarks.front());
+  if (jobs.empty()) fail(XIO_ERR_STATE, "{}", remarks.empty() ? why_none(which) : remarks.front());
   return jobs;
 }
 

@@ -24,6 +24,16 @@ struct seen_wait {
   bool shared = false;  // another workgroup of the PE is in the same channel
 };
 
+constexpr double k_unknown = -1;
+
+// An op of a PE, before or in its host threads: those under way come first, then the newest.
+struct seen_op {
+  int pe = 0;
+  std::string text;  // "write of 8 bytes to PE 1 on queue 5"
+  bool under_way = false;
+  double seconds = k_unknown;  // since it began, or else ended
+};
+
 struct seen_pe {
   std::string state = "unseen";  // or running, stopped, ended
   pid_t pid = 0;
@@ -35,6 +45,7 @@ struct seen_job {
   std::uint32_t local_pes = 0;
   std::vector<seen_pe> pes;
   std::vector<seen_wait> waits;  // of kernels, then of the host
+  std::vector<seen_op> ops;
   bool waits_in(std::size_t pe) const {
     return std::any_of(waits.begin(), waits.end(), [&](const auto& w) { return w.pe == static_cast<int>(pe); });
   }
@@ -44,6 +55,8 @@ struct seen_job {
 // if not 0, waits that have just ended by that deadline count, too. Throws.
 std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks,
                                                std::uint64_t deadline_ms = 0);
+// Adds the waits that calls of the host are, once all PEs are seen, and sorts all by PE.
+void gather_waits(seen_job& job);
 // One line: why the job stands still, as far as its waits say.
 std::string cause_of(const seen_job& job);
 
@@ -53,8 +66,5 @@ std::string text_of(const seen_job& job);
 // To the log, when a call of this PE has ended by the deadline: once per job on this machine. Not for deadlines below a
 // second, which programs have that poll.
 void show_once(std::uint64_t job, std::uint64_t deadline_ms) noexcept;
-
-// Of xio-info: as JSON, as a graph for Graphviz, or else as text.
-std::string job_report(const std::string& which, bool as_json, bool as_graph);
 
 }  // namespace xio::info

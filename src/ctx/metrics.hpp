@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Counts of this PE's queues in the file of XIO_METRICS, as OpenMetrics text. A thread of their own makes it, which
-// only worlds have that want it: no op has an instruction for it.
+// Counts of this PE's queues as OpenMetrics text, in the file of XIO_METRICS and for xio-info, which asks by the
+// wait_page. A thread of their own makes it, which sleeps until somebody asks: no op has an instruction for it. The
+// same thread reads the notes of waits for XIO_TRACE.
 #pragma once
+#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
+#include "base/unique_fd.hpp"
+#include "ctx/wait_trace.hpp"
 #include "xio/device/impl/view.hpp"
 
 namespace xio {
@@ -23,13 +29,18 @@ struct counted_queues {
   const void* owner;
   std::string labels;  // ctx="1"
   std::vector<dev::ring_view> rings;
-  std::vector<int> peers;  // of each, or nothing where they lead to a drive
+  std::vector<int> peers;                                   // of each, or nothing where they lead to a drive
+  std::function<bool(dev::call_record&)> failed_call = {};  // its last call that failed; any thread
 };
+
+// One text of several, in which each family stands once. Lines behind the end of one do not count.
+std::string merge_metrics(const std::vector<std::string>& texts);
 
 class metrics {
  public:
-  // option: FILE:SECONDS; throws XIO_ERR_CONFIG for others.
-  metrics(const std::string& option, const membership& members);
+  // option: FILE:SECONDS, or "": no file; throws XIO_ERR_CONFIG for others. page: where xio-info asks, or null.
+  // traced: waits are spans of XIO_TRACE.
+  metrics(const std::string& option, const membership& members, std::shared_ptr<wait_page> page, bool traced);
   ~metrics();  // the last counts are those that stay
 
   // In the place of what its owner has shown before. Any thread.
@@ -47,13 +58,18 @@ class metrics {
 
   static void gather(const counted_queues& from, rows& to);
   void run();
+  void write();
+  void reply() noexcept;
   std::string text();
+  std::string last_calls();
 
   std::string file_, labels_;
   std::chrono::seconds period_{};
+  const std::shared_ptr<wait_page> page_;
+  std::optional<wait_trace> waits_;
+  unique_fd asked_, ask_, replied_;  // the ends of a pipe, and the file of the last reply
+  std::atomic<bool> stop_{false};
   std::mutex lock_;  // of what follows, and what queues_ lead to
-  bool stop_ = false;
-  std::condition_variable wake_;
   std::vector<counted_queues> queues_;
   rows ended_;  // of owners that are no more
   std::thread thread_;

@@ -69,13 +69,13 @@ void wait_book::give_back(memory m) {
 
 wait_book::wait_book(const ctx_options& o, const membership& members, const unsigned char* heap,
                      std::uint64_t heap_bytes) {
-  if (!o.metrics.empty()) counts_.emplace(o.metrics, members);
   try {
     const auto m = std::make_shared<memory>(take());
     seen_ = m->seen;
     page_ = {m->page, [m](wait_page*) { give_back(std::move(*m)); }};
   } catch (const std::exception& e) {
     log::info("xio-info --job will not see what this PE waits for: {}", e.what());
+    if (!o.metrics.empty()) counts_.emplace(o.metrics, members, nullptr, false);
     return;
   }
   if (seen_ == nullptr) log::info("xio-info --job will not see waits of kernels: the GPU cannot write to host memory");
@@ -90,11 +90,18 @@ wait_book::wait_book(const ctx_options& o, const membership& members, const unsi
   p.ticks_per_ms = gpu::ticks_per_ms();
   p.heap = reinterpret_cast<std::uint64_t>(heap);
   p.heap_bytes = heap_bytes;
+  trace::g_shown.store(&p.ops, std::memory_order_release);
   __atomic_store_n(&p.magic, k_wait_page_magic, __ATOMIC_RELEASE);
+  try {
+    counts_.emplace(o.metrics, members, page_, !trace::file_of(o.trace).empty());
+  } catch (const error& e) {
+    if (!o.metrics.empty()) throw;
+    log::info("xio-info will not see counts of this PE: {}", e.what());
+  }
 }
 
 void wait_book::show(const counted_queues& q, const char* drive) {
-  const auto& [owner, labels, rings, peers] = q;
+  const auto& [owner, labels, rings, peers, failed_call] = q;
   if (counts_) counts_->add(q);
   for (std::size_t i = 0; seen_ != nullptr && i < rings.size(); ++i) {
     const std::size_t place = dev::k_wait_notes + shown_++ % dev::k_queue_notes;
@@ -111,6 +118,7 @@ void wait_book::show(const counted_queues& q, const char* drive) {
 // Readers are other processes, and other threads may store at the same moment: so by words.
 wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* call)
     : page_(std::move(page)), call_(call) {
+  if (ranges_ != nullptr) ranges_->push(call);
   if (page_ == nullptr) return;
   const auto now = static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   std::uint64_t text[sizeof page_->call / 8] = {};
@@ -120,6 +128,7 @@ wait_book::shown_call::shown_call(std::shared_ptr<wait_page> page, const char* c
     __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call) + i, text[i], __ATOMIC_RELAXED);
 }
 wait_book::shown_call::~shown_call() {
+  if (ranges_ != nullptr) ranges_->pop();
   trace::end({"call", call_, began_});
   if (page_ != nullptr) __atomic_store_n(reinterpret_cast<std::uint64_t*>(page_->call), 0, __ATOMIC_RELAXED);
 }

@@ -44,6 +44,7 @@ class wait_book {
     const std::shared_ptr<wait_page> page_;
     const char* const call_;
     const std::uint64_t began_ = trace::begin();
+    const trace::range_receivers* const ranges_ = trace::g_ranges.load(std::memory_order_acquire);
   };
   shown_call enter(const char* call) const { return {page_, call}; }
 

@@ -26,7 +26,9 @@ std::uint32_t next_world_number() {
 
 world::world(options o, std::unique_ptr<bootstrap::channel> channel)
     : options_(std::move(o)), members_(options_, std::move(channel)) {
-  if (!options_.trace.empty()) trace::start(options_.trace, members_.me(), members_.size(), members_.clock_lead());
+  if (trace::wants_ranges(options_.trace)) trace::open_ranges();
+  if (const std::string file = trace::file_of(options_.trace); !file.empty())
+    trace::start(file, members_.me(), members_.size(), members_.clock_lead());
   heap_.emplace(options_, members_);
   // The last word of xio_init: after it every PE has mapped what it needs of the others.
   members_.agree().each(call::init, [&] {
@@ -73,7 +75,7 @@ xio_storage_t world::open_storage(const char* name, const xio_storage_attr_t* at
   std::string drive;
   for (const char c : printable(name)) drive += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
   const auto serial = static_cast<std::uint32_t>(opened.id);
-  waits_->show({&rings, fmt::format("storage=\"{}\",drive=\"{}\"", serial, drive), rings, {}}, name);
+  waits_->show({&rings, fmt::format("storage=\"{}\",drive=\"{}\"", serial, drive), rings, {}, {}}, name);
   return opened;
 }
 

@@ -55,11 +55,11 @@ bool queue_pair::fill(fault_plan* faults) {
   if (stage_ == stage::idle && !begin(faults)) return false;
   if (stage_ == stage::waiting && clock::now() >= not_before_) stage_ = stage::ready;
   if (stage_ == stage::broken && under_way_.empty()) {
-    stop(op_, broken_);
+    stop({op_, shown_}, broken_);
     return true;
   }
   if (stage_ != stage::ready || !executor_->begin(op_)) return false;
-  under_way_.push_back(op_);
+  under_way_.push_back({op_, shown_});
   stage_ = stage::idle;
   return true;
 }
@@ -69,6 +69,7 @@ bool queue_pair::begin(fault_plan* faults) {
   if (!queue_->waiting()) return false;
   broken_ = queue_->fetch(op_);
   op_.began = trace::begin();
+  shown_ = trace::show(static_cast<trace::carried>(op_.what), op_.bytes, pe_, number_);
   if (!broken_) broken_ = gone_;
   if (!broken_ && executor_ == nullptr) broken_ = {outcome::local_qp_operation, rule::not_connected};
   stage_ = stage::ready;
@@ -96,7 +97,7 @@ bool queue_pair::collect() {
   bool any = false;
   op_error how;
   while (!under_way_.empty() && executor_ != nullptr && executor_->ended(&how)) {
-    const receipt r = under_way_.front();
+    const sent r = under_way_.front();
     under_way_.pop_front();
     any = true;
     if (how) {
@@ -114,7 +115,7 @@ void queue_pair::break_off(op_error f) {
   executor_.reset();
   if (stage_ == stage::error) return;
   if (!under_way_.empty()) {
-    const receipt oldest = under_way_.front();
+    const sent oldest = under_way_.front();
     under_way_.pop_front();
     stop(oldest, f);
   } else if (stage_ != stage::idle && stage_ != stage::broken) {
@@ -123,22 +124,23 @@ void queue_pair::break_off(op_error f) {
   }
 }
 
-void queue_pair::trace_end(const receipt& r) const {
+void queue_pair::trace_end(const sent& r) const {
   static constexpr const char* names[] = {"nop", "write", "read", "atomic"};
-  trace::end({"op", names[static_cast<int>(r.what)], r.began, r.bytes, pe_, number_});
+  trace::end({"op", names[static_cast<int>(r.what)], r.began, r.bytes, pe_, number_, r.shown});
 }
 
 // Ops under way behind the failure, and an entry that was fetched and not begun, are dropped.
-void queue_pair::stop(const receipt& r, op_error f) {
+void queue_pair::stop(const sent& r, op_error f) {
   const bool holds_one = stage_ == stage::waiting || stage_ == stage::ready || stage_ == stage::lost;
   queue_->complete_in_error(r, f);
   trace_end(r);
-  for (const receipt& later : under_way_) {
+  for (const sent& later : under_way_) {
     queue_->drop(later);
     trace_end(later);
   }
   under_way_.clear();
   if (holds_one) queue_->drop(op_);
+  if (holds_one) trace::show_end(shown_);
   stage_ = stage::error;
 }
 

@@ -45,8 +45,11 @@ class queue_pair {
   bool fill(fault_plan* faults);
   bool begin(fault_plan* faults);
   bool collect();
-  void stop(const receipt& r, op_error f);
-  void trace_end(const receipt& r) const;
+  struct sent : receipt {
+    std::uint64_t shown = 0;  // see trace::show
+  };
+  void stop(const sent& r, op_error f);
+  void trace_end(const sent& r) const;
 
   const std::uint32_t number_;
   std::uint32_t pe_ = trace::k_none;
@@ -54,9 +57,10 @@ class queue_pair {
   std::unique_ptr<executor> executor_;
   stage stage_ = stage::idle;
   op op_;
-  op_error gone_;    // every entry fails so
-  op_error broken_;  // why op_ fails once all before it are complete
-  std::deque<receipt> under_way_;
+  std::uint64_t shown_ = 0;  // of op_
+  op_error gone_;            // every entry fails so
+  op_error broken_;          // why op_ fails once all before it are complete
+  std::deque<sent> under_way_;
   clock::time_point not_before_{};
   std::uint64_t fetched_ = 0;
 };

@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "base/options.hpp"
-#include "ctx/job_picture.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/xio-info/job_report.hpp"
 #include "tools/xio-info/section.hpp"
 #include "tools/xio-info/settings.hpp"
 #include "transport/software.hpp"
@@ -57,7 +57,8 @@ std::vector<section> sections_of(const settings& s) {
 
 std::string report(const settings& s, int& exit_status) {
   if (s.env) return s.json ? xio::info::options_as_json() : xio::info::options_as_text();
-  if (!s.job.empty()) return xio::info::job_report(s.job, s.json, s.graphviz);
+  if (!s.job.empty()) return xio::info::job_report(s);
+  if (!s.metrics.empty()) return xio::info::metrics_report(s.metrics);
   if (s.enable) return xio::info::enable_atomics(s.device);
   if (!s.bind.empty()) return xio::info::bind_drive(s.root, s.bind);
   if (!s.unbind.empty()) return xio::info::unbind_drive(s.root, s.unbind);

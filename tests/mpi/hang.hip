@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Jobs that stand still on purpose, until XIO_TIMEOUT_MS: hang NAME [FILE]. tests/tools/hang.sh has for each what
-// xio-info --job has to say first.
+// xio-info --job has to say first. And some that end (ends()), for tests/tools/metrics.sh.
 #include <unistd.h>
+
+#include <optional>
 
 #include "rig.hpp"
 
@@ -32,6 +34,8 @@ xio_team_t team_of(const rig::team& t, int a, int b) {
   return team;
 }
 
+bool ends(const std::string& name) { return name == "moves" || name == "twice" || name == "late"; }
+
 }  // namespace
 
 int main(int, char** argv) {
@@ -52,7 +56,16 @@ int main(int, char** argv) {
   if (name == "other_call" && t.me == 1) RUN(come, 1, 1, t.ctx);
   if (name == "host" && t.me == 0) RUN(await, 1, 1, t.ctx, words);
   if (name == "queue" && t.me == 0) RUN(send, 1, 1, t.ctx, words, 1);
-  for (int i = 0; name == "moves" && t.me == 0 && i < 5; ++i) RUN(send, 1, 1, t.ctx, words, 1);
+  for (int i = 0; (name == "moves" || name == "twice") && t.me == 0 && i < 5; ++i) RUN(send, 1, 1, t.ctx, words, 1);
+  std::optional<rig::team> other;
+  if (name == "twice") other.emplace();
+  auto* others = name == "twice" ? other->symmetric<uint64_t>(1) : nullptr;
+  if (name == "twice" && t.me == 0) RUN(send, 1, 1, other->ctx, others, 1);
+  if (name == "refused" && t.me == 0) RUN(send, 1, 1, t.ctx, words, 77);
+  if (name == "refused" && t.me == 0) RUN(await, 1, 1, t.ctx, words);
+  if (name == "late" && t.me == 0) RUN(await, 1, 1, t.ctx, words + 1);
+  if (name == "late" && t.me == 1) usleep(400000);
+  if (name == "late" && t.me == 1) RUN(send, 1, 1, t.ctx, words + 1, 0);
   xio_storage_t drive{};
   const bool reads = (name == "drive" || name == "moves") && t.me == 1;
   if (reads) MUST(xio_storage_open(t.world(), argv[2], nullptr, &drive));
@@ -60,7 +73,7 @@ int main(int, char** argv) {
   if (name == "drive") RUN(come, 1, 1, t.ctx);
   xio_error_info_t why = XIO_ERROR_INFO_INIT;  // after a deadline, of which this tells the log
   MUST(xio_ctx_error(t.world(), t.ctx, &why));
-  if (name != "moves" && (name != "host" || t.me == 0)) sleep(1000);  // a PE that does not wait computes
+  if (!ends(name) && (name != "host" || t.me == 0)) sleep(1000);  // a PE that does not wait computes
   t.barrier();
   return 0;
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Jobs that stand still on purpose: the first line of xio-info --job names the cause. And pages of processes that are no
-# PEs of this build: one sentence says so; 128 PEs are drawn within two seconds.
+# PEs of this build: one sentence says so; 128 PEs are drawn within two seconds, and 1,000 are. Pictures of several
+# hosts are one.
 # shellcheck disable=SC2317  # functions that "while_$name" names
 set -uo pipefail
 # shellcheck source=/dev/null
@@ -14,7 +15,8 @@ unset "${!XIO_@}" 2>/dev/null
 # shellcheck source=tests/mpi/xiorun_rig.sh
 . "$srcdir/tests/mpi/xiorun_rig.sh"
 trap 'kill -KILL "$job" 2>/dev/null; rm -rf "$work"' EXIT
-job=
+job=''
+unshared=()
 truncate -s 1M "$work/drive"
 
 # hangs NAME N 'FIRST LINE' [SETTING...]
@@ -44,11 +46,23 @@ while_cycle() {
   grep -q '^a cycle: PE 0' "$work/err" || fail 'xiorun does not say it for SIGUSR1' "$work/err"
 }
 
+# The last ops of each: the op that a host thread still carries, and a call that was refused.
+while_queue() {
+  "$info" --job "$job" >"$work/said" 2>&1
+  grep -qE '^  last of PE 0: write of 8 bytes to PE 1 on queue [0-9]+, under way for [0-9.]+ s$' "$work/said" ||
+    fail 'the op under way is not shown' "$work/said"
+  "$info" --job "$job" --json | grep -q '"text": "write of 8 bytes to PE 1 on queue' || fail 'JSON has no last ops'
+}
+while_refused() {
+  "$info" --job "$job" >"$work/said" 2>&1
+  grep -qE '^  last of PE 0: ctx="1": xio_p .*PE 77' "$work/said" || fail 'the refused call is not shown' "$work/said"
+}
+
 # Pages made of that of a PE of the job that hangs now: 128 PEs of a ring, and pages that are wrong.
 while_barrier() {
   command -v python3 >/dev/null || return 0
   local mode shown took drawn
-  for mode in ring layout noise; do
+  for mode in ring layout noise crowd gone; do
     rm -f "$work/pages"
     # shellcheck disable=SC2046  # words
     python3 - "$mode" $("$info" --job "$job" --json | sed -n 's/.*"process": \([0-9]*\),/\1/p') >"$work/pages" 2>&1 <<'END' &
@@ -59,7 +73,7 @@ pages = [open(path, 'rb').read() for path in paths]
 real, note = next((p, p[i:i + 64]) for p in pages for i in range(4096, 8192, 64) if p[i])
 kind, _, now, address, _, _, check = struct.unpack('<I12x6Q', note)
 mark = check ^ now ^ address
-n = 128 if mode == 'ring' else 1
+n = {'ring': 128, 'gone': 128, 'crowd': 1000}.get(mode, 1)
 files = [os.memfd_create('xio-waits') for _ in range(n)]
 for turn in range(1 << 40):
     for pe, file in enumerate(files):
@@ -68,7 +82,7 @@ for turn in range(1 << 40):
         page[4096:] = random.randbytes(16384) if mode == 'noise' else bytes(16384)
         if mode == 'layout': page[8] ^= 1
         now = 10**10 + turn
-        if mode == 'ring':
+        if n > 1:
             struct.pack_into('<IIIIQQQQQQ', page, 4096, kind, (pe + 1) % n, 0, 3, 1, now, 64, 5, 4, now ^ 64 ^ mark)
         os.pwrite(file, page, 0)
     if turn == 0: print('ready', flush=True)
@@ -76,17 +90,21 @@ for turn in range(1 << 40):
 END
     shown=$!
     for _ in {1..100}; do grep -qs . "$work/pages" && break; sleep 0.1; done
+    if [ "$mode" = gone ]; then (sleep 0.1; kill -KILL "$shown") & fi
     took=$(date +%s%N)
     "$info" --job "$shown" >"$work/said" 2>&1
     took=$((($(date +%s%N) - took) / 1000000))
-    kill "$shown"
+    kill "$shown" 2>/dev/null
     case $mode in
+      crowd) grep -q '^a cycle: PE 0 waits for PE 1 waits for PE 2 ' "$work/said" ;;
+      gone) grep -qE '^PE 0 has ended: it has no process any more|has ended$' "$work/said" ;;
       ring) grep -q '^a cycle: PE 0 waits for PE 1 waits for PE 2 ' "$work/said" ;;
       layout) grep -q 'another version of XIO' "$work/said" ;;
       noise) grep -q '^nobody waits' "$work/said" ;;
     esac || fail "pages of mode $mode" "$work/said" "$work/pages"
     drawn=$(grep -c '^  PE [0-9]* waits for PE .* to come to barrier 5' "$work/said")
     [ "$mode" != ring ] || [ "$drawn" = 128 ] || fail "only $drawn of 128 PEs were drawn"
+    [ "$mode" != crowd ] || [ "$drawn" = 1000 ] || fail "only $drawn of 1,000 PEs were drawn"
     [ "$mode" != ring ] || [ "$took" -lt 2000 ] || fail "128 PEs were drawn in $took ms"
   done
 }
@@ -103,6 +121,46 @@ hangs drive 2 "^PE 1 waits for NVMe queue [0-9]+ of the drive 'file:.*', which h
   XIO_MODEL_FAULTS=nvme_lose@2
 hangs queue 2 '^PE 0 waits for .* queue [0-9]+ to PE 1, which has completed [0-9]+ entries and not' XIO_ROUTE=rdma \
   XIO_MODEL_FAULTS=delay=1:50s
+
+hangs refused 2 '^nobody has set what PE 0 waits for'
+
+# Two hosts, which are PID namespaces: one picture, and one sentence for a host that is not there.
+if unshare --pid --fork --mount-proc true 2>/dev/null; then
+  cat >"$work/agent" <<AGENT
+#!/bin/bash
+host=\$1; shift
+[ "\$host" != away ] || { echo 'No route to host' >&2; exit 255; }
+echo 'welcome'
+export XIO_MACHINE=\$host
+exec nsenter --target "\$(cat "$work/pid.\$host")" --pid --mount -- "\$@"
+AGENT
+  chmod 755 "$work/agent"
+  for host in a b; do
+    unshare --pid --fork --kill-child --mount-proc sleep 1000 &
+    unshared+=($!)
+    for _ in {1..50}; do pgrep -P "${unshared[-1]}" >"$work/pid.$host" && break; sleep 0.1; done
+  done
+  trap 'kill -KILL "$job" "${unshared[@]}" 2>/dev/null; rm -rf "$work"' EXIT
+  env XIO_TIMEOUT_MS=60000 "$xiorun" --agent "$work/agent" --address 127.0.0.1 -H a:1,b:2 --grace 0 --timeout 15 \
+    "$builddir/tests/mpi/hang" barrier >"$work/out" 2>"$work/err" &
+  job=$!
+  for _ in {1..20}; do
+    "$info" --job all --host a,away,b --agent "$work/agent" >"$work/said" 2>&1
+    grep -q '^PE 2 never came' "$work/said" && break
+    sleep 0.3
+  done
+  grep -q '^PE 2 never came: PE [01] waits for PE 2 to come to barrier' "$work/said" || fail 'hosts' "$work/said" "$work/err"
+  grep -q "^host away: '.*agent' ended with status 255: No route to host$" "$work/said" || fail 'a host that is away' "$work/said"
+  [ "$(grep -c '^  PE [01] waits for PE 2 to come' "$work/said")" = 2 ] || fail 'waits of two hosts' "$work/said"
+  wait "$job"
+  grep -q '^PE 2 never came' "$work/err" || fail 'xiorun says nothing of its hosts' "$work/err"
+  kill -KILL "${unshared[@]}"
+  expect 'no job on hosts' 1 'No route to host' "$info" --job all --host away --agent "$work/agent"
+else
+  echo 'not run: pictures of two hosts; this user may make no PID namespaces'
+fi
+expect 'hosts without a job' 2 '--host goes with --job only' "$info" --host a
+expect 'a wrong list of hosts' 2 'the host a is in the list twice' "$info" --job all --host a,a
 
 # When a deadline ends, one PE tells of all, also where those of others have ended at the same moment.
 for told in 'barrier 2000 3 PE 2 never came: PE [01] waits for PE 2 to come to barrier' \

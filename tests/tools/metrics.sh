@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Files of XIO_METRICS and XIO_TRACE, read strictly: by the grammar of OpenMetrics 1.0, and as JSON trace events.
+# Files of XIO_METRICS and XIO_TRACE, and xio-info --metrics, read strictly: by the grammar of OpenMetrics 1.0, and as
+# JSON trace events. Ranges for profilers.
 set -uo pipefail
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
@@ -30,10 +31,19 @@ def metrics(path):
         assert m, f'no sample: {line!r}'
         assert m[1] == family + ('_total' if about[family]['TYPE'] == 'counter' else ''), line
         labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', m[2]))
-        key = m[1], tuple(sorted(i for i in labels.items() if i[0] != 'job'))
+        twice = len(sys.argv) > 2 and sys.argv[2] == 'twice'
+        key = m[1], tuple(sorted(i for i in labels.items() if twice or i[0] != 'job'))
         assert key not in values and len(labels) == m[2].count('="'), line
         values[key] = float(m[3])
     return {(n, *(f'{k}={v}' for k, v in l)): v for (n, l), v in values.items()}
+if sys.argv[2] in ('live', 'twice'):
+    found = metrics(sys.argv[1])
+    ops = sorted((dict(i.split('=', 1) for i in k[1:])['pe'], v) for k, v in found.items()
+                 if k[0] == 'xio_ops_total' and 'engine=rdma' in k)
+    # The first world's five ops and the second's; or two PEs, of which one has sent something.
+    assert [v for pe, v in ops if v] == ([1, 5] if sys.argv[2] == 'twice' else [1]), found
+    assert {pe for pe, v in ops} == ({'0'} if sys.argv[2] == 'twice' else {'0', '1'}), found
+    sys.exit()
 first, second = metrics(sys.argv[1] + '.0'), metrics(sys.argv[1] + '.1')
 ways = 'ctx=ended', 'engine=rdma', 'pe=0', 'peer=1'
 assert (first[('xio_ops_total', *ways)], first[('xio_payload_bytes_total', *ways)]) == (5, 40), first
@@ -67,6 +77,77 @@ begun=$(python3 -c 'import time; print(time.monotonic())')
 expect counts 0 '' env XIO_ROUTE=rdma XIO_NIC_FAMILY=proxy XIO_METRICS="$work/m:1" XIO_TRACE="$work/m.json" "${moves[@]}"
 look "$work/m" "$work" "$begun"
 
+# Two worlds of a process have one file, which has the counts of both.
+expect 'two worlds' 0 '' env XIO_ROUTE=rdma XIO_NIC_FAMILY=proxy XIO_METRICS="$work/two:1" "${moves[@]/%moves/twice}"
+python3 "$work/read.py" "$work/two.0" twice >"$work/said" 2>&1 || fail 'two worlds' "$work/said" "$work/two.0"
+
+# Live processes that were not told to write anything; one that is stopped tells nothing.
+if [ -x "$builddir/xio-info" ]; then
+  env XIO_TIMEOUT_MS=60000 XIO_ROUTE=rdma XIO_MODEL_FAULTS=delay=1:50s "$xiorun" -n 2 --grace 0 \
+    "$builddir/tests/mpi/hang" queue >"$work/out" 2>"$work/err" &
+  job=$!
+  trap 'kill -KILL $job 2>/dev/null; rm -rf "$work"' EXIT
+  for _ in {1..30}; do
+    "$builddir/xio-info" --metrics $job >"$work/live" 2>"$work/said" && python3 "$work/read.py" "$work/live" live 2>>"$work/said" && break
+    sleep 0.3
+  done
+  python3 "$work/read.py" "$work/live" live || fail 'live counts' "$work/live" "$work/said"
+  one=$("$builddir/xio-info" --job $job --json | sed -n 's/.*"process": \([0-9]*\),/\1/p' | tail -n 1)
+  kill -STOP "$one"
+  expect 'a stopped PE' 0 "process $one is stopped by a signal or a debugger" "$builddir/xio-info" --metrics $job
+  kill -CONT "$one"
+  kill -TERM $job
+  wait $job 2>/dev/null
+  expect 'no PE for counts' 1 "process $$ is no PE" "$builddir/xio-info" --metrics $$
+  expect 'no number for counts' 2 '--metrics some: give the number of a process, or all' "$builddir/xio-info" --metrics some
+fi
+
+# A kernel's wait is in the trace, on the timeline of the call that ended it.
+expect 'a wait' 0 '' env XIO_TRACE="$work/late.json" "$xiorun" -n 2 "$builddir/tests/mpi/hang" late
+python3 - "$work/late.json.0" >"$work/said" 2>&1 <<'END' || fail 'a wait of 0.4 s is not in the trace' "$work/said" "$work/late.json.0"
+import json, sys
+events = json.load(open(sys.argv[1]))
+waits = {e['id']: e for e in events if e.get('cat') == 'wait' and e['ph'] == 'b'}
+ends = {e['id']: e for e in events if e.get('cat') == 'wait' and e['ph'] == 'e'}
+calls = [e for e in events if e['ph'] == 'X' and e['name'] == 'xio_host_barrier']
+[(key, wait)] = [(k, w) for k, w in waits.items() if w['name'] == 'xio_signal_wait_until']
+took = (ends[key]['ts'] - wait['ts']) / 1e3
+assert 250 < took < 5000, took
+# Between the barriers before it and behind it, as far as its clock is compared well.
+assert calls[0]['ts'] - 20e3 < wait['ts'] and ends[key]['ts'] < calls[-1]['ts'] + calls[-1]['dur'] + 20e3, (wait, calls)
+END
+
+# Ranges, by libraries that write them down.
+if command -v "${CC:-cc}" >/dev/null; then
+  cat >"$work/ranges.c" <<'END'
+#include <stdio.h>
+static int say(const char* what, const char* name) { return fprintf(stderr, "%s %s\n", what, name) > 0; }
+int roctxRangePushA(const char* name) { return say("roctx push", name); }
+int roctxRangePop(void) { return say("roctx", "pop"); }
+static int push(const char* name) { return say("nvtx push", name); }
+static int pop(void) { return say("nvtx", "pop"); }
+struct callbacks { size_t size; int (*table)(int, void (****)(void), unsigned*); };
+int InitializeInjectionNvtx2(const void* (*export)(unsigned)) {
+  const struct callbacks* c = export(1);
+  void (***table)(void) = NULL;
+  unsigned size = 0;
+  if (c->size < sizeof *c || c->table(5, &table, &size) != 1 || c->table(1, &table, &size) != 1 || size < 12) return 0;
+  *table[9] = (void (*)(void))push;
+  *table[11] = (void (*)(void))pop;
+  return 1;
+}
+END
+  "${CC:-cc}" -shared -fPIC "$work/ranges.c" -o "$work/libroctx64.so" || fail 'no library for ranges'
+  expect ranges 0 'roctx push xio_ctx_create' env XIO_TRACE=ranges LD_LIBRARY_PATH="$work" \
+    NVTX_INJECTION64_PATH="$work/libroctx64.so" "$xiorun" -n 2 "$builddir/tests/mpi/hang" late
+  for one in roctx nvtx; do
+    grep -q "$one push xio_finalize" "$work/err" || fail "no ranges of $one" "$work/err"
+    [ "$(grep -c "$one push" "$work/err")" = "$(grep -c "$one pop" "$work/err")" ] || fail "ranges of $one" "$work/err"
+  done
+  [ ! -e ranges ] || fail 'a file called ranges was made'
+fi
+expect 'no ranges' 0 'XIO_TRACE=ranges: nothing here takes ranges: no roctx' env XIO_TRACE=ranges "$xiorun" -n 2 "$builddir/tests/mpi/hang" late
+
 # refused NAME 'PATTERN' FILE [UNDER WHAT...]: one sentence a PE, and the job goes on.
 refused() {
   expect "$1" 0 "XIO_METRICS: no counts .*$2" "${@:4}" env XIO_METRICS="$3:1" "${moves[@]}"
@@ -81,5 +162,8 @@ if unshare -m true 2>/dev/null; then
   # shellcheck disable=SC2016
   refused 'a full disk' 'No space left' "$work/full/m" unshare -m sh -c \
     'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero >"$0/all" && exec "$@"' "$work/full"
+  # shellcheck disable=SC2016
+  expect 'a full disk for a trace' 0 'XIO_TRACE: no trace of this PE is written: .*No space left' unshare -m sh -c \
+    'mount -t tmpfs -o size=4k none "$0" && head -c 4096 /dev/zero >"$0/all" && XIO_TRACE="$0/t" exec "$@"' "$work/full" "${moves[@]}"
 fi
 finish metrics

@@ -178,7 +178,16 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, e
   const char* const name = one.opcode == w::opcode::read    ? "read"
                            : one.opcode == w::opcode::write ? "write"
                                                             : "command";
-  one.traced = {"drive", name, trace::begin(), place.bytes, trace::k_none, sqid};
+  const auto what = one.opcode == w::opcode::read    ? trace::carried::read
+                    : one.opcode == w::opcode::write ? trace::carried::write
+                                                     : trace::carried::command;
+  one.traced = {"drive",
+                name,
+                trace::begin(),
+                place.bytes,
+                trace::k_none,
+                sqid,
+                trace::show(what, place.bytes, trace::k_none, sqid)};
   // A flush may name all namespaces.
   one.job.offset = one.opcode == w::opcode::flush ? 0 : (one.nsid - 1) * namespace_bytes() + place.offset;
   return one;

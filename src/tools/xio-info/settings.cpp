@@ -15,17 +15,19 @@ std::string contradiction(const settings& s) {
   if (s.enable && !s.dump.empty()) return "--enable does not go with --dump: a file has no registers to write";
   if (!s.dump.empty() && !s.atomics && !s.preflight) return "--dump goes with --atomics or --preflight only";
   if (!s.xml.empty() && !s.topology) return "--xml goes with --topology only";
-  const bool job = !s.job.empty();
+  const bool job = !s.job.empty(), metrics = !s.metrics.empty();
   if (s.graphviz && (!job || s.json)) return "--graphviz goes with --job only, and not with --json";
-  if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world || job))
+  if (!s.root.empty() && (s.version || s.env || s.atomics || s.topology || s.world || job || metrics))
     return "--root goes with --preflight, --bind and --unbind, or with no subject";
   std::error_code error;
   if (!s.root.empty() && !std::filesystem::is_directory(s.root, error))
     return "--root " + s.root + " is no folder; give one with sys, proc, dev and boot in it";
   const bool bind = !s.bind.empty(), unbind = !s.unbind.empty();
-  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world + job + bind + unbind > 1)
-    return "--version, --env, --atomics, --topology, --preflight, --world, --job, --bind and --unbind are one subject "
-           "each; ask for one at a time";
+  if (s.version + s.env + s.atomics + s.topology + s.preflight + s.world + job + metrics + bind + unbind > 1)
+    return "--version, --env, --atomics, --topology, --preflight, --world, --job, --metrics, --bind and --unbind are "
+           "one subject each; ask for one at a time";
+  if (!s.hosts.empty() && !job) return "--host goes with --job only";
+  if (s.json && metrics) return "--json does not go with --metrics, which prints OpenMetrics text";
   if (s.json && (bind || unbind)) return "--json does not go with --bind and --unbind, which print what they do";
   return "";
 }
@@ -49,6 +51,14 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   app.word("--job", s.job,
            "which PE waits for which in a job that runs here, and why it stands still; PID: of a PE, xiorun or mpirun, "
            "or all")
+      .type("PID");
+  app.word("--host", s.hosts, "with --job: ask on these hosts, as a,b, and draw one picture; all: their jobs")
+      .type("HOSTS");
+  app.word("--agent", s.agent, "what starts xio-info on a host, as xiorun's: ssh, srun, or a command")
+      .default_text("ssh");
+  app.word("--remote-xio-info", s.remote, "path of xio-info on the hosts, if it is not the same as here").type("FILE");
+  app.word("--metrics", s.metrics,
+           "the counts of contexts and drives of live PEs, as OpenMetrics text; PID as for --job")
       .type("PID");
   app.flag("--graphviz", s.graphviz, "with --job: print the graph for Graphviz' dot");
   app.word("--bind", s.bind,

@@ -17,7 +17,10 @@ struct settings {
   bool preflight = false;
   std::string bind, unbind;  // a drive to give to vfio-pci, or back
   bool world = false;
-  std::string job;  // a PID, or all
+  std::string job, metrics;  // a PID, or all
+  std::string hosts;         // of job, with commas
+  std::string agent = "ssh";
+  std::string remote;  // path of xio-info there
   bool graphviz = false;
   std::string dump;  // lspci -xxxx of another machine
   std::string xml;   // lstopo --of xml of another machine

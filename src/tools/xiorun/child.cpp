@@ -156,15 +156,19 @@ pid_t start_agent(const std::vector<std::string>& words, const agent_streams& st
   _exit(k_exit_cannot_execute);
 }
 
-int print_waits() {
+int print_waits(const job_settings& s) {
   std::error_code none;
   const auto info = std::filesystem::read_symlink("/proc/self/exe", none).replace_filename("xio-info");
   if (access(info.c_str(), X_OK) != 0) return errno;
   const unique_fd nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  const pid_t pid =
-      start_agent({info.string(), "--job", std::to_string(getpid())}, {nothing.get(), STDERR_FILENO, STDERR_FILENO});
+  std::vector<std::string> words{info.string(), "--job", s.hosts.empty() ? std::to_string(getpid()) : "all"};
+  std::string hosts;
+  for (const host& h : s.hosts) hosts += (hosts.empty() ? "" : ",") + h.name;
+  const auto there = std::filesystem::path(s.remote_xiorun).replace_filename("xio-info").string();
+  if (!s.hosts.empty()) words.insert(words.end(), {"--host", hosts, "--agent", s.agent, "--remote-xio-info", there});
+  const pid_t pid = start_agent(words, {nothing.get(), STDERR_FILENO, STDERR_FILENO});
   if (pid < 0) return errno;
-  for (int i = 0; i < 250; ++i) {
+  for (int i = 0; i < (s.hosts.empty() ? 250 : 500); ++i) {
     if (waitpid(pid, nullptr, WNOHANG) != 0) return 0;
     usleep(20000);
   }

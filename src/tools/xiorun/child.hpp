@@ -24,8 +24,8 @@ struct agent_streams {
 pid_t start_agent(const std::vector<std::string>& words, const agent_streams& streams);
 
 // Lets the xio-info beside this program print to standard error which PE waits for which among this process's
-// descendants; five seconds at most. Returns 0 or why it could not.
-int print_waits();
+// descendants, or on the run's hosts, of all jobs there; five or ten seconds at most. Returns 0 or why it could not.
+int print_waits(const job_settings& s);
 
 // Says how to get a process started after that failed, to follow the text of the error; empty where nothing is known.
 const char* cure_of_start(int err);

@@ -92,4 +92,19 @@ std::vector<host> place(std::vector<host> hosts, int wanted) {
 
 std::string address_of(const host& h) { return h.name.substr(h.name.find('@') + 1); }
 
+std::vector<std::string> agent_on(const std::string& agent, const host& h) {
+  std::vector<std::string> words;
+  if (agent == "ssh") {
+    // A question for a password or an unknown host would wait for a user who may not be there.
+    words = {"ssh", "-x", "-T", "-o", "BatchMode=yes", h.name};
+  } else if (agent == "srun") {
+    words = {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--mpi=none", "-w", h.name};
+  } else {
+    std::stringstream in(agent);
+    for (std::string word; in >> word;) words.push_back(word);
+    words.push_back(h.name);
+  }
+  return words;
+}
+
 }  // namespace xio::run

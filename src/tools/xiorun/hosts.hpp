@@ -25,4 +25,7 @@ std::vector<host> place(std::vector<host> hosts, int wanted);
 // "b" of "user@b".
 std::string address_of(const host& h);
 
+// The words that run others on a host: the agent's, with the host.
+std::vector<std::string> agent_on(const std::string& agent, const host& h);
+
 }  // namespace xio::run

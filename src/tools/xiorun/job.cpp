@@ -449,10 +449,9 @@ class job {
     end_at_ = clock::now() + std::max(seconds(s_.grace_s), clock::duration(std::chrono::milliseconds(100)));
   }
 
-  // Which PE waits for which, by the xio-info beside this program, which takes two seconds at most.
+  // Which PE waits for which, by the xio-info beside this program.
   void show_waits() {
-    if (!s_.hosts.empty()) return say("xio-info --job all on each host says which PE waits for which");
-    if (const int err = print_waits(); err != 0)
+    if (const int err = print_waits(s_); err != 0)
       say("xio-info, which says which PE waits for which: %s", std::strerror(err));
   }
 

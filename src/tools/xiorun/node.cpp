@@ -171,17 +171,7 @@ int run_node(char* name, const char* ports) {
 }
 
 std::vector<std::string> agent_words(const std::string& agent, const host& h, const std::string& xiorun) {
-  std::vector<std::string> words;
-  if (agent == "ssh") {
-    // A question for a password or an unknown host would wait for a user who may not be there.
-    words = {"ssh", "-x", "-T", "-o", "BatchMode=yes", h.name};
-  } else if (agent == "srun") {
-    words = {"srun", "--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--mpi=none", "-w", h.name};
-  } else {
-    std::stringstream in(agent);
-    for (std::string word; in >> word;) words.push_back(word);
-    words.push_back(h.name);
-  }
+  std::vector<std::string> words = agent_on(agent, h);
   words.push_back(xiorun);
   words.emplace_back("--node");
   // The node chooses a port before it has read its orders.
