@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first line of a small file, as the kernel shows values in sysfs and proc; empty where the file cannot be read.
+// The first line or word of a small file, as the kernel shows values in sysfs and proc; empty where the file cannot be
+// read.
 #pragma once
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,13 @@ inline std::string first_line(const std::filesystem::path& file) {
   std::string line;
   std::getline(in, line);
   return line;
+}
+
+inline std::string first_word(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  in >> word;
+  return word;
 }
 
 }  // namespace xio

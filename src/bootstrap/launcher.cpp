@@ -10,10 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/log.hpp"
 #include "bootstrap/mpi_library.hpp"
 #include "bootstrap/pmi2.hpp"
@@ -22,10 +22,7 @@ namespace xio::bootstrap {
 
 namespace {
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
+bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
 
 // A variable that holds no whole number counts as not set.
 std::optional<int> number(const char* variable) {
@@ -95,12 +92,7 @@ started_task read_launcher(const launcher& l) {
 }
 
 // The first line of /proc/PID/NAME, or empty.
-std::string process_text(int pid, const char* name) {
-  std::string line;
-  std::ifstream file(fmt::format("/proc/{}/{}", pid, name));
-  std::getline(file, line);
-  return line;
-}
+std::string process_text(int pid, const char* name) { return first_line(fmt::format("/proc/{}/{}", pid, name)); }
 
 // A job that a task of srun's has submitted inherits the task's variables. But Slurm's daemon, the parent of what it
 // starts, says in its title for which step it does so: "slurmstepd: [17.batch]", "[17.interactive]" or "[17.0]".

@@ -91,10 +91,7 @@ std::optional<loaded_mpi> find_loaded() {
   return first;
 }
 
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value != nullptr && *value != '\0';
-}
+bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
 
 // Of a process that has no MPI, the likely one first. PMIx is what Open MPI speaks, PMI is MPICH's.
 std::vector<mpi_abi> launchers_mpis() {

@@ -96,7 +96,8 @@ class lane_of_thread {
     const on_device here;
     check(hw::make_stream(&stream_), "a stream for copies");
     void* p = nullptr;
-    check(hw::alloc_shared(&p, sizeof(std::uint64_t), device_), "memory for the result of an atomic");
+    check(hw::alloc_polled(&p, sizeof(std::uint64_t), true, purpose::flags, device_),
+          "memory for the result of an atomic");
     result_ = static_cast<std::uint64_t*>(p);
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
     check(hipEventCreateWithFlags(&end_, hipEventDisableTiming), "an event behind copies");
@@ -318,7 +319,7 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose wh
   if (where == place::shared)
     check(hw::alloc_polled(&raw_, bytes + spare, true, what, g_device), "{} bytes of pinned host memory", bytes);
   else if (what == purpose::own)
-    check(hw::alloc_device(&raw_, bytes + spare), "{} bytes of device memory", bytes);
+    check(hipMalloc(&raw_, bytes + spare), "{} bytes of device memory", bytes);
   else if (what == purpose::tables)
     check(hw::alloc_tables(&raw_, bytes + spare, g_device), "{} bytes of device memory for tables", bytes);
   else

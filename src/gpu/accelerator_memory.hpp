@@ -37,8 +37,8 @@ bool on_host(xio_mem_kind_t kind) { return kind < XIO_MEM_DEVICE_FINE_GRAINED; }
 // Runtimes call sizes that no machine has by several names.
 void check_size(const block& b) {
   if (on_host(b.kind)) return check_available(b.bytes, xio_mem_kind_name(b.kind));
-  std::size_t total = 0;
-  check(hw::memory_bytes(&total), "the size of device {}'s memory", b.device);
+  std::size_t free = 0, total = 0;
+  check(hw::memory_left(&free, &total), "the size of device {}'s memory", b.device);
   if (b.bytes > total)
     fail(XIO_ERR_NO_MEMORY, "{} bytes of {}: device {} has {}; ask for less", b.bytes, xio_mem_kind_name(b.kind),
          b.device, total);

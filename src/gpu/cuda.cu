@@ -19,14 +19,6 @@ namespace {
 
 using ipc_handle = cudaIpcMemHandle_t;
 
-using capture_mode = cudaStreamCaptureMode;
-constexpr capture_mode k_relaxed = cudaStreamCaptureModeRelaxed;
-bool exchange_capture_mode(capture_mode* mode) {
-  if (cudaThreadExchangeStreamCaptureMode(mode) == cudaSuccess) return true;
-  (void)cudaGetLastError();
-  return false;
-}
-
 // CUDA has no call that waits for all streams and lets captures be (CUDA Programming Guide, prohibited and unhandled
 // operations).
 cudaError_t wait_for_device() { return cudaDeviceSynchronize(); }
@@ -41,13 +33,9 @@ cudaError_t make_stream(cudaStream_t* out) {
   return cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, greatest);
 }
 cudaError_t wait_for_stream(cudaStream_t stream, cudaEvent_t) { return cudaStreamSynchronize(stream); }
-cudaError_t alloc_device(void** out, std::size_t bytes) { return cudaMalloc(out, bytes); }
 // At system scope kernels see what others write to either kind.
 cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, int) {
   return on_host ? cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped) : cudaMalloc(out, bytes);
-}
-cudaError_t alloc_shared(void** out, std::size_t bytes, int device) {
-  return alloc_polled(out, bytes, true, purpose::flags, device);
 }
 cudaError_t alloc_tables(void** out, std::size_t bytes, int) { return cudaMalloc(out, bytes); }
 cudaError_t alloc_heap(void** out, std::size_t bytes, caching) { return cudaMalloc(out, bytes); }

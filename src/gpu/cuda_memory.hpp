@@ -60,11 +60,6 @@ std::string lacks(xio_mem_kind_t kind) {
          "use DEVICE_FINE_GRAINED";
 }
 
-cudaError_t memory_bytes(std::size_t* total) {
-  std::size_t free = 0;
-  return cudaMemGetInfo(&free, total);
-}
-
 cudaError_t take_host(void** out, std::size_t bytes, xio_mem_kind_t kind) {
   return cudaHostAlloc(
       out, bytes, kind == XIO_MEM_HOST_DEFAULT ? cudaHostAllocDefault : cudaHostAllocPortable | cudaHostAllocMapped);

@@ -35,14 +35,6 @@ void warn_once(purpose what, bool on_host, const memory_plan& p, const char* err
 
 using ipc_handle = hipIpcMemHandle_t;
 
-using capture_mode = hipStreamCaptureMode;
-constexpr capture_mode k_relaxed = hipStreamCaptureModeRelaxed;
-bool exchange_capture_mode(capture_mode* mode) {
-  if (hipThreadExchangeStreamCaptureMode(mode) == hipSuccess) return true;
-  (void)hipGetLastError();
-  return false;
-}
-
 // Freeing memory waits for every stream of its device, and is let through beside a capture, which hipDeviceSynchronize
 // would end (clr hipamd, hip_memory.cpp and hip_device_runtime.cpp).
 hipError_t wait_for_device() {
@@ -71,7 +63,6 @@ hipError_t wait_for_stream(hipStream_t stream, hipEvent_t behind) {
   }
   return e;
 }
-hipError_t alloc_device(void** out, std::size_t bytes) { return hipMalloc(out, bytes); }
 
 static_assert(device_flags(caching::fine) == hipDeviceMallocFinegrained);
 #ifdef hipDeviceMallocUncached
@@ -113,9 +104,6 @@ hipError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose wha
 hipError_t alloc_tables(void** out, std::size_t bytes, int device) {
   return own_memory_is_fresh(get_arch(device)) ? hipMalloc(out, bytes)
                                                : alloc_polled(out, bytes, false, purpose::tables, device);
-}
-hipError_t alloc_shared(void** out, std::size_t bytes, int device) {
-  return alloc_polled(out, bytes, true, purpose::flags, device);
 }
 hipError_t alloc_heap(void** out, std::size_t bytes, caching kind) {
   return hipExtMallocWithFlags(out, bytes, device_flags(kind));

@@ -24,11 +24,6 @@ std::string lacks(xio_mem_kind_t kind) {
   return fmt::format("HIP {}.{} has no uncached memory; install ROCm 5.7 or newer", v.major_part(), v.minor_part());
 }
 
-hipError_t memory_bytes(std::size_t* total) {
-  std::size_t free = 0;
-  return hipMemGetInfo(&free, total);
-}
-
 hipError_t take_host(void** out, std::size_t bytes, xio_mem_kind_t kind) {
   unsigned flags = hipHostMallocDefault;
   if (kind == XIO_MEM_HOST_MAPPED) flags = hipHostMallocPortable | hipHostMallocMapped;

@@ -7,7 +7,7 @@
 // they may be made in relaxed mode. Calls that wait for the whole device are refused in every mode: see
 // hw::wait_for_device.
 #pragma once
-#include "gpu/gpu.hpp"
+#include "xio/hip.h"
 
 namespace xio::gpu {
 
@@ -16,15 +16,21 @@ namespace {
 class relaxed_capture {
  public:
   // A runtime that refuses has no captures, or is going away.
-  relaxed_capture() : changed_(hw::exchange_capture_mode(&mode_)) {}
+  relaxed_capture() : changed_(exchange()) {}
   relaxed_capture(const relaxed_capture&) = delete;
   relaxed_capture& operator=(const relaxed_capture&) = delete;
   ~relaxed_capture() {
-    if (changed_) (void)hw::exchange_capture_mode(&mode_);
+    if (changed_) (void)exchange();
   }
 
  private:
-  hw::capture_mode mode_ = hw::k_relaxed;
+  bool exchange() {
+    if (hipThreadExchangeStreamCaptureMode(&mode_) == hipSuccess) return true;
+    (void)hipGetLastError();
+    return false;
+  }
+
+  hipStreamCaptureMode mode_ = hipStreamCaptureModeRelaxed;
   const bool changed_;
 };
 

@@ -11,16 +11,6 @@ make_work
 unset XIO_BOOTSTRAP "${!PMI_@}" "${!PMIX_@}" "${!OMPI_@}" "${!SLURM_@}"
 export XIO_TIMEOUT_MS=20000
 
-# gives STATUS LINES 'PATTERN' COMMAND...: so many lines of output match
-gives() {
-  local status=$1 lines=$2 pattern=$3 got
-  shift 3
-  timeout -k 5 60 "$@" >"$work/out" 2>"$work/err" </dev/null
-  got=$?
-  if [ $got != "$status" ] || [ "$(grep -cE -- "$pattern" "$work/out")" != "$lines" ]; then
-    fail "$*: status $got, expected $status; output, expected $lines times /$pattern/:" "$work/out" "$work/err"
-  fi
-}
 by_pmi2=(env XIO_BOOTSTRAP=pmi2)
 for n in 1 2 5; do gives 0 "$n" "^rank [0-4] of $n by tcp" "${by_pmi2[@]}" "$server" $n none "$probe" who; done
 # Several worlds by one conversation, and messages in them.

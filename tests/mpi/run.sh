@@ -21,18 +21,40 @@ if crowded 2; then
   export XIO_TIMEOUT_MS=${XIO_TIMEOUT_MS-200000}
 fi
 
-tcp() {
-  local n=$1 port rank pids=() status=0
+# start_by_tcp N COMMAND...: PEs that nobody ends when another one dies, their processes in pids.
+pids=()
+start_by_tcp() {
+  local n=$1 port=$((20000 + RANDOM % 20000)) rank
   shift
-  port=$((20000 + RANDOM % 20000))
+  pids=()
   for ((rank = 0; rank < n; ++rank)); do
     XIO_BOOTSTRAP=tcp XIO_TCP_ROOT=127.0.0.1:$port XIO_TCP_RANK=$rank XIO_TCP_SIZE=$n \
       XIO_TCP_KEY='a key for one test run' "$@" &
     pids+=($!)
   done
-  for rank in "${pids[@]}"; do wait "$rank" || status=$?; done
+}
+
+tcp() {
+  local pid status=0
+  start_by_tcp "$@"
+  for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   return $status
 }
+
+# deaths_are_right DEAD: each of pids ends well, and those among PE,PE,... by SIGKILL.
+deaths_are_right() {
+  local rank status bad=0
+  for rank in "${!pids[@]}"; do
+    wait "${pids[rank]}"
+    status=$?
+    case ,$1, in *,$rank,*) status=$((status == 137 ? 0 : status + 1000)) ;; esac
+    [ $status = 0 ] || { echo "PE $rank: status $status"; bad=1; }
+  done
+  return $bad
+}
+
+# all_live_well N DEAD OUTPUT: so many PEs but for PE,PE,... say that nothing failed.
+all_live_well() { [ "$(grep -c ' 0 failed$' <<<"$3")" = $(($1 - $(tr -cd , <<<"$2," | wc -c))) ]; }
 
 launch() {
   case $1 in

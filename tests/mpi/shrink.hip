@@ -83,11 +83,10 @@ void publish(const player& p, uint64_t* word, uint64_t value, const char* when) 
 
 // --- Until some die ---------------------------------------------------------------------------------------
 
-void die_soon(const player& p, int signal, int ms) {
-  (void)p;
+void die_soon(int ms) {
   std::thread([=] {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
-    kill(getpid(), signal);
+    kill(getpid(), SIGKILL);
   }).detach();
 }
 
@@ -95,8 +94,6 @@ void die_soon(const player& p, int signal, int ms) {
 xio_status_t call_once(player& p) {
   const rig::device_array<int> status(4);
   if (p.what == "put") {
-    const int at = static_cast<int>(std::find(p.living.begin(), p.living.end(), p.me) - p.living.begin());
-    (void)at;
     ++p.round;
     RUN(ring, 1, 1, p.ctx, p.s, link{p.me, (p.me + 1) % p.n, (p.me + p.n - 1) % p.n}, p.round, status.data());
     for (const int one : status.get())
@@ -341,8 +338,8 @@ void go_on(player& p, const xio_team_t& old_team, const std::vector<uint64_t>& p
 void set_unique_id(xio_init_attr_t& init, xio_unique_id_t& id) {
   const char* const path = std::getenv("SHRINK_ID");
   if (path == nullptr) return;
-  init.unique_rank = std::atoi(std::getenv("SHRINK_RANK"));
-  init.unique_size = std::atoi(std::getenv("SHRINK_SIZE"));
+  init.unique_rank = std::atoi(std::getenv("XIO_TCP_RANK"));
+  init.unique_size = std::atoi(std::getenv("XIO_TCP_SIZE"));
   init.unique_id = &id;
   if (init.unique_rank == init.unique_size - 1) {
     MUST(xio_get_unique_id(&id));
@@ -401,7 +398,7 @@ int main(int argc, char** argv) {
     if (dies(p) && p.what == "stop") stop_and_go_on(p);
     if (dies(p) && p.what == "cut") be_left_out(p);
     const auto place = static_cast<int>(std::find(p.dying.begin(), p.dying.end(), p.me) - p.dying.begin());
-    if (dies(p)) die_soon(p, SIGKILL, p.what == "shrink" ? (place == 0 ? 20 : 60 + 3 * place) : 40 + 13 * place);
+    if (dies(p)) die_soon(p.what == "shrink" ? (place == 0 ? 20 : 60 + 3 * place) : 40 + 13 * place);
     wait_for_deaths(p);
     go_on(p, team, pids);
   }

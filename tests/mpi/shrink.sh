@@ -36,41 +36,26 @@ play_launched() {
   esac
   status=$?
   printf '%s\n' "$out"
-  [ $status = 0 ] && [ "$(grep -c ' 0 failed$' <<<"$out")" = $((n - $(tr -cd , <<<"$dead," | wc -c))) ]
+  [ $status = 0 ] && all_live_well "$n" "$dead" "$out"
 }
 
-# PEs that nobody ends when another one dies.
 play() {
-  local port rank status bad=0 pids=() route=$1 n=$2 what=$3 dead=$4 by=$5
+  local route=$1 n=$2 what=$3 dead=$4 by=$5 apart=()
   case $by in
     xiorun | mpirun)
       play_launched "$by" "$n" "$what" "$dead"
       return
       ;;
-    id)
-      export SHRINK_ID=$work/id.$RANDOM$RANDOM SHRINK_SIZE=$n SHRINK_RANK
-      ;;
+    id) export SHRINK_ID=$work/id.$RANDOM$RANDOM ;;
     *) unset SHRINK_ID ;;
   esac
-  port=$((20000 + RANDOM % 20000))
-  for ((rank = 0; rank < n; ++rank)); do
-    [ "$route" != apart ] || export XIO_MACHINE=machine$rank
-    SHRINK_RANK=$rank
-    XIO_BOOTSTRAP=tcp XIO_TCP_ROOT=127.0.0.1:$port XIO_TCP_RANK=$rank XIO_TCP_SIZE=$n \
-      XIO_TCP_KEY='a key for one test run' timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/shrink" "$what" "$dead" &
-    pids+=($!)
-  done
-  unset XIO_MACHINE
-  for ((rank = 0; rank < n; ++rank)); do
-    wait "${pids[rank]}"
-    status=$?
-    case $what,$dead, in
-      some,* | without,* | stop,*) ;;
-      *,$rank,*) status=$((status == 137 ? 0 : status + 1000)) ;;
-    esac
-    [ $status = 0 ] || { echo "PE $rank: status $status"; bad=1; }
-  done
-  return $bad
+  # shellcheck disable=SC2016  # for the PE's shell
+  if [ "$route" = apart ]; then apart=(sh -c 'XIO_MACHINE=machine$XIO_TCP_RANK exec "$@"' sh); fi
+  start_by_tcp "$n" "${apart[@]}" timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/shrink" "$what" "$dead"
+  case $what in
+    some | without | stop) deaths_are_right '' ;;
+    *) deaths_are_right "$dead" ;;
+  esac
 }
 
 one() {

@@ -8,7 +8,7 @@
 # shellcheck disable=SC2016,SC2317  # functions that end and others call
 # shellcheck source=/dev/null
 . "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${MPIRUN=}"
+: "${builddir:?}" "${ran:?}" "${MPIRUN=}"
 probe=$builddir/tests/mpi/bootstrap_probe
 work=$(mktemp -d) || exit 1
 chmod 755 "$work"
@@ -19,7 +19,6 @@ end() {
   rm -rf "$work"
 }
 trap end EXIT
-ran=0
 
 root=${XIO_TEST_LAUNCHERS-} hydra=${XIO_TEST_HYDRA-}
 unset "${!SLURM_@}" "${!PMI_@}" "${!PMIX_@}" "${!OMPI_@}" "${!XIO_@}"
@@ -35,17 +34,6 @@ find_one() {
   done
 }
 
-# gives STATUS LINES 'PATTERN' COMMAND...: so many lines of output match
-gives() {
-  local status=$1 lines=$2 pattern=$3 got
-  shift 3
-  ran=$((ran + 1))
-  timeout -k 5 90 "$@" >"$work/out" 2>"$work/err" </dev/null
-  got=$?
-  if [ $got != "$status" ] || [ "$(grep -cE -- "$pattern" "$work/out")" != "$lines" ]; then
-    fail "$*: status $got, expected $status; output, expected $lines times /$pattern/:" "$work/out" "$work/err"
-  fi
-}
 alone='^rank 0 of 1 by '
 pair='^rank [01] of 2 by '
 refused='^XIO_ERR_CONFIG: .* started 2 tasks .* alone in a world of one PE'

@@ -32,25 +32,12 @@ play_apart() {
   printf '%s\n' "$out"
   local wanted=137
   if [ "$what" = cont ]; then wanted=0; fi
-  [ $status = $wanted ] && [ "$(grep -c ' 0 failed$' <<<"$out")" = $((n - $(tr -cd , <<<"$dead," | wc -c))) ]
+  [ $status = $wanted ] && all_live_well "$n" "$dead" "$out"
 }
 
-# PEs that nobody ends when another one dies.
 play_here() {
-  local port rank status bad=0 pids=() n=$1 what=$2 dead=$3
-  port=$((20000 + RANDOM % 20000))
-  for ((rank = 0; rank < n; ++rank)); do
-    XIO_BOOTSTRAP=tcp XIO_TCP_ROOT=127.0.0.1:$port XIO_TCP_RANK=$rank XIO_TCP_SIZE=$n \
-      XIO_TCP_KEY='a key for one test run' timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/survivors" "$what" "$dead" &
-    pids+=($!)
-  done
-  for ((rank = 0; rank < n; ++rank)); do
-    wait "${pids[rank]}"
-    status=$?
-    case ,$dead, in *,$rank,*) [ "$what" = cont ] || status=$((status == 137 ? 0 : status + 1000)) ;; esac
-    [ $status = 0 ] || { echo "PE $rank: status $status"; bad=1; }
-  done
-  return $bad
+  start_by_tcp "$1" timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/survivors" "$2" "$3"
+  if [ "$2" = cont ]; then deaths_are_right ''; else deaths_are_right "$3"; fi
 }
 
 # play ROUTE N WHAT DEAD

@@ -53,14 +53,6 @@ replies() {
   returns "$1" "${@:3}"
   says "$2"
 }
-# returns_with STATUS NAME=VALUE... -- COMMAND...
-returns_with() {
-  local expected=$1 settings=()
-  shift
-  while [ "$1" != -- ]; do settings+=("$1"); shift; done
-  shift
-  returns "$expected" env "${settings[@]}" "$@"
-}
 # Ends the script.
 finish() {
   echo "$checks checks, $failures failed"

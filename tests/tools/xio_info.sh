@@ -40,9 +40,8 @@ if [ "$gpu" = host ]; then
 fi
 
 # --- What it logs ---
-returns_with 0 XIO_FLAVOUR=1 -- "$info"
-says 'XIO_FLAVOUR is not a variable of XIO'
-returns_with 0 XIO_FLAVOUR=1 XIO_LOG_LEVEL=error -- "$info"
+replies 0 'XIO_FLAVOUR is not a variable of XIO' env XIO_FLAVOUR=1 "$info"
+returns 0 env XIO_FLAVOUR=1 XIO_LOG_LEVEL=error "$info"
 checks=$((checks + 1))
 if [[ $out == *XIO_FLAVOUR* ]]; then wrong 'XIO_LOG_LEVEL=error silences the warning'; fi
 
@@ -52,7 +51,7 @@ if command -v python3 >/dev/null; then
   equals "$gpu" platform platform
   equals 67108864 memory heap_bytes
   holds 'GPU 0 has no memory' [ "$(value gpu0 memory_bytes)" -gt 0 ]
-  returns_with 0 XIO_HEAP_SIZE=2M -- "$info" --json
+  returns 0 env XIO_HEAP_SIZE=2M "$info" --json
   equals 2097152 memory heap_bytes
   if [ "$gpu" = host ]; then
     equals none hdp way
@@ -60,27 +59,25 @@ if command -v python3 >/dev/null; then
     equals True memory DEVICE_FINE_GRAINED
     for purpose in rings completions flags heap; do equals pages memory $purpose; done
     for way in device host sdma rdma-read readback; do
-      returns_with 0 XIO_HDP=$way -- "$info" --json
+      returns 0 env XIO_HDP=$way "$info" --json
       equals "$way" hdp asked
       equals "$way" hdp way
     done
-    returns_with 0 XIO_HDP=rdma-read -- "$info" --json
+    returns 0 env XIO_HDP=rdma-read "$info" --json
     equals device hdp way_for_storage
     if has XIO_ENABLE_MODEL; then
-      returns_with 0 XIO_MODEL_GPU=gfx1201 -- "$info" --json
+      returns 0 env XIO_MODEL_GPU=gfx1201 "$info" --json
       equals 'SDMA 7' sdma generation
     fi
     # A way that cannot be is reported, and xio-info goes on.
-    returns_with 0 XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 -- "$info" --json
+    returns 0 env XIO_HDP=sdma XIO_MODEL_GPU=gfx1010 "$info" --json
     equals error hdp way
     says 'XIO_HDP=sdma cannot be'
   fi
   # Every variable of the table, and what is set now, but for keys.
-  returns_with 0 XIO_HDP=host XIO_TCP_KEY=mysecretmysecret -- "$info" --env --json
+  returns 0 env XIO_HDP=host XIO_TCP_KEY=mysecretmysecret "$info" --env --json
   rows=$(grep -c '^XIO_[A-Z]*_OPTION(' "$srcdir/src/base/options.def")
-  checks=$((checks + 1))
-  [ "$(value | python3 -c 'import ast, sys; print(len(ast.literal_eval(sys.stdin.read())))')" = "$rows" ] ||
-    wrong "--env does not list $rows variables"
+  holds "--env does not list $rows variables" [ "$(value | python3 -c 'import ast, sys; print(len(ast.literal_eval(sys.stdin.read())))')" = "$rows" ]
   says '"variable": "XIO_HDP"'
   says '"group": "transport"'
   says '"now": "host"'
@@ -90,8 +87,7 @@ if command -v python3 >/dev/null; then
 fi
 
 # --- The environment ---
-returns_with 0 XIO_TIMEOUT_MS=77 -- "$info" --env
-says '^XIO_HDP \(auto\|none\|device\|host\|sdma\|rdma-read\|readback; default auto\)'
+replies 0 '^XIO_HDP \(auto\|none\|device\|host\|sdma\|rdma-read\|readback; default auto\)' env XIO_TIMEOUT_MS=77 "$info" --env
 says '^XIO_MEMORY_MODE \(auto, or number 0\.\.15; default auto\)'
 says '^XIO_TIMEOUT_MS \(number 0\.\.2147483647; default 30000\)'
 says '^XIO_HEAP_SIZE \(size 1M\.\.1T; default 64M\)'
@@ -101,16 +97,12 @@ checks=$((checks + 1))
 order=$(grep -oE '^(user|transport|test): |^(XIO_ROUTE|XIO_RDMA_MTU|XIO_MODEL_FAULTS) ' <<<"$out" | tr -d ' \n')
 [ "$order" = 'user:XIO_ROUTEtransport:XIO_RDMA_MTUtest:XIO_MODEL_FAULTS' ] || wrong "groups: $order"
 # Also with an environment that is wrong: this is where one looks then.
-returns_with 0 XIO_HDP=fast -- "$info" --env
-says 'now: fast'
-returns_with 1 XIO_HDP=fast -- "$info"
-says "XIO_HDP='fast' is not known; use one of auto\|none"
-returns_with 1 XIO_HDP=rdma_read -- "$info"
-says 'did you mean rdma-read\?'
+replies 0 'now: fast' env XIO_HDP=fast "$info" --env
+replies 1 "XIO_HDP='fast' is not known; use one of auto\|none" env XIO_HDP=fast "$info"
+replies 1 'did you mean rdma-read\?' env XIO_HDP=rdma_read "$info"
 
 has XIO_ENABLE_MODEL || {
-  returns_with 1 XIO_BACKEND=model -- "$info"
-  says '^xio-info: XIO_BACKEND=model asks for software devices, which this build lacks; '
+  replies 1 '^xio-info: XIO_BACKEND=model asks for software devices, which this build lacks; ' env XIO_BACKEND=model "$info"
 }
 
 # --- What it refuses ---

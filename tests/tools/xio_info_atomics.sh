@@ -164,9 +164,7 @@ silent 'requester_enabled'
 # --- JSON ---
 if command -v python3 >/dev/null; then
   run 0 --atomics 01:00.0 --dump "$work/off" --json
-  checks=$((checks + 1))
-  [ "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["0000:01:00.0"]["to_host"])' <<<"$out")" = off ] ||
-    wrong 'JSON says something else'
+  holds 'JSON says something else' [ "$(python3 -c 'import json, sys; print(json.load(sys.stdin)["0000:01:00.0"]["to_host"])' <<<"$out")" = off ]
 fi
 
 # --- What it refuses ---

@@ -430,17 +430,14 @@ rm -r "$machine"/sys/bus/pci/devices/0000:0[49]:00.0
 # --- A world ---
 replies 0 '^Routes of PE 0 of 1' "$info" --world
 says 'pe0_8 +direct'
-returns 0 "$start" -n 2 "$info" --world
-says '^Routes of PE 0 of 2'
+replies 0 '^Routes of PE 0 of 2' "$start" -n 2 "$info" --world
 says '^Routes of PE 1 of 2'
 says 'pe1_4k +direct'
 if [ "$gpu" = host ] && has XIO_ENABLE_MODEL; then
-  returns 0 env XIO_SDMA_THRESHOLD=1M "$start" -n 2 "$info" --world
-  says 'pe1_4k +direct'
+  replies 0 'pe1_4k +direct' env XIO_SDMA_THRESHOLD=1M "$start" -n 2 "$info" --world
   says 'pe1_1M +sdma'
   says '^  sdma +model'
-  returns 0 env XIO_ROUTE=rdma "$start" -n 2 "$info" --world --json
-  says '"pe1_8": "rdma"'
+  replies 0 '"pe1_8": "rdma"' env XIO_ROUTE=rdma "$start" -n 2 "$info" --world --json
   says '"rdma": ".*\(model\)"'
 fi
 replies 1 'XIO_HEAP_SIZE' env XIO_HEAP_SIZE=nonsense "$info" --world

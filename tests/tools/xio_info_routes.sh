@@ -23,47 +23,40 @@ machine good 1c0 180
 machine blind 180 180
 machine mute 1c0 0
 gpus=XIO_PCIE_GPUS=01:00.0,0000:02:00.0
+# world STATUS SENTENCE DUMP VARIABLE=VALUE...: two PEs on that machine.
+world() { replies "$1" "$2" env "XIO_PCIE_DUMP=$work/$3" "${@:4}" "$start" -n 2 "$info" --world; }
 
-returns_with 0 "XIO_PCIE_DUMP=$work/good" "$gpus" -- "$start" -n 2 "$info" --world
-says 'pe1_8 +direct'
+world 0 'pe1_8 +direct' good "$gpus"
 silent 'do not reach'
 # One GPU for both: memory of its own.
-returns_with 0 "XIO_PCIE_DUMP=$work/blind" XIO_PCIE_GPUS=01:00.0 -- "$start" -n 2 "$info" --world
-says 'pe1_8 +direct'
+world 0 'pe1_8 +direct' blind XIO_PCIE_GPUS=01:00.0
 
-returns_with 0 "XIO_PCIE_DUMP=$work/blind" "$gpus" -- "$start" -n 2 "$info" --world
-says 'pe0_8 +rdma'
+world 0 'pe0_8 +rdma' blind "$gpus"
 says 'pe1_8 +rdma'
 silent ' direct$'
 says 'atomics of GPU 0000:01:00\.0 do not reach GPU 0000:02:00\.0: at 0000:00:01\.0 the root port routes no AtomicOps \(DevCap2 bit 6 is 0\)'
 says 'go by RDMA'
 # Only one direction fails: both PEs change their ways all the same.
-returns_with 0 "XIO_PCIE_DUMP=$work/mute" "$gpus" -- "$start" -n 2 "$info" --world
+world 0 'at 0000:02:00\.0 the device completes no' mute "$gpus"
 silent ' direct$'
-says 'at 0000:02:00\.0 the device completes no'
 silent 'atomics of GPU 0000:02:00\.0 do not reach'
 # What was asked for and cannot be is an error, on the PE that sees the obstacle and on the other.
 for route in direct sdma; do
-  returns_with 1 "XIO_PCIE_DUMP=$work/blind" "$gpus" XIO_ROUTE=$route -- "$start" -n 2 "$info" --world
-  says "route $route wants heaps that kernels of all PEs read and change: atomics of GPU 0000:01:00\.0 do not reach"
+  world 1 "route $route wants heaps that kernels of all PEs read and change: atomics of GPU 0000:01:00\.0 do not reach" blind "$gpus" XIO_ROUTE=$route
   says 'XIO_ROUTE=auto or rdma'
 done
-returns_with 0 "XIO_PCIE_DUMP=$work/blind" "$gpus" XIO_ROUTE=rdma -- "$start" -n 2 "$info" --world
-says 'pe1_8 +rdma'
+world 0 'pe1_8 +rdma' blind "$gpus" XIO_ROUTE=rdma
 # Copies count to copy engines no more.
-returns_with 0 "XIO_PCIE_DUMP=$work/blind" "$gpus" XIO_SDMA_THRESHOLD=1M -- "$start" -n 2 "$info" --world
+world 0 '' blind "$gpus" XIO_SDMA_THRESHOLD=1M
 silent ' (direct|sdma)$'
 
 # The results are right.
 for program in atomics signals; do
-  returns_with 0 "XIO_PCIE_DUMP=$work/blind" "$gpus" -- "$start" -n 2 "$builddir/tests/mpi/$program"
+  returns 0 env "XIO_PCIE_DUMP=$work/blind" "$gpus" "$start" -n 2 "$builddir/tests/mpi/$program"
 done
 
-returns_with 1 "XIO_PCIE_DUMP=$work/nowhere" "$gpus" -- "$start" -n 2 "$info" --world
-says 'XIO_PCIE_DUMP: .*cannot be read'
-returns_with 1 "XIO_PCIE_DUMP=$work/good" XIO_PCIE_GPUS=01:00.0,05:00.0 -- "$start" -n 2 "$info" --world
-says 'the GPU 0000:05:00\.0 is not among the PCI functions'
-returns_with 1 "XIO_PCIE_DUMP=$work/good" XIO_PCIE_GPUS=here -- "$start" -n 2 "$info" --world
-says "'here' is no PCI address"
+world 1 'XIO_PCIE_DUMP: .*cannot be read' nowhere "$gpus"
+world 1 'the GPU 0000:05:00\.0 is not among the PCI functions' good XIO_PCIE_GPUS=01:00.0,05:00.0
+world 1 "'here' is no PCI address" good XIO_PCIE_GPUS=here
 
 finish

@@ -10,31 +10,26 @@ tester=$builddir/xio-tester
 
 # status EXPECTED ARGUMENT...: of xio-tester.
 status() { returns "$1" "$tester" "${@:2}"; }
+# tells EXPECTED SENTENCE ARGUMENT...: the same, and it says the sentence.
+tells() { replies "$1" "$2" "$tester" "${@:3}"; }
 
 # --- Without an endpoint ---
 status 0 --list-endpoints
 for name in test-ep nvme-ep rdma-ep sdma-ep; do says "^$name "; done
-status 0 --info
+tells 0 "platform $gpu" --info
+tells 0 '^sdma-ep ' -l -i
 says "platform $gpu"
-status 0 -l -i
-says '^sdma-ep '
-says "platform $gpu"
-status 0 --version
-says '^xio-tester of XIO [0-9]'
-status 0 nvme-ep --help
-says '--access-pattern'
+tells 0 '^xio-tester of XIO [0-9]' --version
+tells 0 '--access-pattern' nvme-ep --help
 
 # --- Flags before the endpoint's name ---
 status 0 --write-io 3 --lfsr-seed=7 --verify --read-io 3 nvme-ep --controller "file:$work/before" --i-know
 says 'verified: 3 blocks good'
 status 0 --controller "file:$work/before" -v nvme-ep --read-io 3
-status 0 --verify --transfer-size 64 rdma-ep -n 3 --loopback
-says 'verified: '
+tells 0 'verified: ' --verify --transfer-size 64 rdma-ep -n 3 --loopback
 status 0 --verify sdma-ep -n 3 p2p
-status 2 --provider test-ep rdma-ep
-says "'test-ep' is not known"
-status 2 --verfy rdma-ep
-says 'did you mean --verify\?; see xio-tester rdma-ep --help'
+tells 2 "'test-ep' is not known" --provider test-ep rdma-ep
+tells 2 'did you mean --verify\?; see xio-tester rdma-ep --help' --verfy rdma-ep
 
 # --- For programs: one object by each endpoint, also of a run that found something wrong ---
 # json EXPECTED TESTS ARGUMENT...
@@ -63,8 +58,7 @@ for test in 'p2p --verify' ping-pong buffer-reuse; do
   json 0 "sdma-ep ${words[0]}" sdma-ep -n 10 "${words[@]}"
 done
 XIO_MODEL_FAULTS=sdma_skip@3 json 1 'sdma-ep p2p' sdma-ep p2p -n 10 --verify
-status 2 --json --list-endpoints
-says '--json goes with an endpoint'
+tells 2 '--json goes with an endpoint' --json --list-endpoints
 # Ops that were done before one failed have their times.
 XIO_MODEL_FAULTS=nvme_error@150=unrecovered_read status 1 nvme-ep --controller "file:$work/json.img" --write-io 100 --read-io 100 --verify
 says 'latency us: .* p99\.99 .*'
@@ -79,13 +73,10 @@ if grep -q 'XIO_' <<<"$out"; then wrong 'an empty variable is named'; fi
 
 # --- Block devices ---
 if [ "$(id -u)" = 0 ] && truncate -s 8M "$work/disk" && loop=$(losetup -f --show "$work/disk" 2>/dev/null); then
-  status 0 nvme-ep --controller "file:$loop" --read-io 5
-  says '16384 blocks of 512 bytes'
-  status 2 nvme-ep --controller "file:$loop" --write-io 5
-  says 'is a disk, and writes replace what is on it; add --i-know'
+  tells 0 '16384 blocks of 512 bytes' nvme-ep --controller "file:$loop" --read-io 5
+  tells 2 'is a disk, and writes replace what is on it; add --i-know' nvme-ep --controller "file:$loop" --write-io 5
   [ -z "$(tr -d '\0' <"$work/disk" | head -c 1)" ] || wrong 'a refused write changed the disk'
-  status 0 nvme-ep --controller "file:$loop" --write-io 5 --read-io 5 --verify --i-know
-  says 'verified: 5 blocks good'
+  tells 0 'verified: 5 blocks good' nvme-ep --controller "file:$loop" --write-io 5 --read-io 5 --verify --i-know
   losetup -d "$loop"
 else
   echo 'no loop device: block devices are not tried'
@@ -121,8 +112,7 @@ fi
 # --- test-ep ---
 for how in '' '--doorbell 1' '--doorbell 64' --emulate '--emulate --doorbell 8'; do
   # shellcheck disable=SC2086
-  status 0 -t 2 test-ep --verify -n 200 $how
-  says 'verified: 400 blocks good, 0 astray, 0 missing, 0 corrupt'
+  tells 0 'verified: 400 blocks good, 0 astray, 0 missing, 0 corrupt' -t 2 test-ep --verify -n 200 $how
 done
 status 0 test-ep -n 20 --delay -1000 --seed 9 --verify
 status 0 test-ep -n 20 --delay 1000 --emulate
@@ -134,8 +124,7 @@ status 0 nvme-ep --controller "file:$file" --file-size 2M --write-io 4096 --acce
 says 'emulated \(model'
 says '^nvme-ep write: 4096 ops of 512 bytes'
 status 0 --dump-pattern "$work/whole" --dump-pattern-seed 5 --dump-pattern-size 2M
-checks=$((checks + 1))
-cmp "$file" "$work/whole" || wrong 'the file does not hold the pattern'
+holds 'the file does not hold the pattern' cmp "$file" "$work/whole"
 for batch in 0 1 4 16 128; do
   for queues in 1 3; do
     status 0 nvme-ep --controller "file:$file" --write-io 150 --read-io 150 --verify --batch-size "$batch" \
@@ -153,126 +142,100 @@ status 0 nvme-ep --controller "file:$work/wide" --file-size 4M --file-block-size
   --data-buffer-size 256k --batch-size 0
 says '1024 blocks of 4096 bytes'
 # What the name says of the file goes before the flags.
-status 0 nvme-ep --controller "file:$work/named?size=256M" --write-io 1 --base-lba 200000
-says '524288 blocks of 512 bytes'
-status 0 nvme-ep --controller "file:$work/named?size=257M&block=4096" --write-io 1 --base-lba 65700
-says '65792 blocks of 4096 bytes'
-status 0 nvme-ep --controller "file:$file" --read-io 10 --pci-mmio-bridge --queue-id 3
-says 'bridge'
+tells 0 '524288 blocks of 512 bytes' nvme-ep --controller "file:$work/named?size=256M" --write-io 1 --base-lba 200000
+tells 0 '65792 blocks of 4096 bytes' nvme-ep --controller "file:$work/named?size=257M&block=4096" --write-io 1 --base-lba 65700
+tells 0 'bridge' nvme-ep --controller "file:$file" --read-io 10 --pci-mmio-bridge --queue-id 3
 
 status 0 nvme-ep --controller "file:$work/a,file:$work/b" --file-size 2M --write-io 400 --read-io 400 --verify --batch-size 8
 says 'verified: 400 blocks good'
-status 0 nvme-ep --controller "file:$work/c?size=4M,file:$work/d?size=3M" --write-io 1 --base-lba 12287
-says '12288 blocks of 512 bytes'
+tells 0 '12288 blocks of 512 bytes' nvme-ep --controller "file:$work/c?size=4M,file:$work/d?size=3M" --write-io 1 --base-lba 12287
 
 # --- What --verify finds: the same blocks, read again ---
-again() { status "$1" nvme-ep --controller "file:$file" --read-io 64 --verify --written --access-pattern sequential --lfsr-seed 6; }
+# again EXPECTED SENTENCE
+again() { tells "$1" "$2" nvme-ep --controller "file:$file" --read-io 64 --verify --written --access-pattern sequential --lfsr-seed 6; }
 status 0 nvme-ep --controller "file:$file" --write-io 64 --access-pattern sequential --lfsr-seed 6
-again 0
-says 'verified: 64 blocks good'
+again 0 'verified: 64 blocks good'
 cp "$file" "$work/good"
 dd if="$work/good" of="$file" bs=512 skip=9 seek=20 count=1 conv=notrunc status=none
-again 1
-says 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt'
+again 1 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt'
 says 'block 20 is astray: the data of block 9'
 dd if=/dev/zero of="$file" bs=512 seek=20 count=2 conv=notrunc status=none
-again 1
-says 'verified: 62 blocks good, 0 astray, 2 missing, 0 corrupt'
+again 1 'verified: 62 blocks good, 0 astray, 2 missing, 0 corrupt'
 cp "$work/good" "$file"
 printf 'x' | dd of="$file" bs=1 seek=5000 conv=notrunc status=none
-again 1
-says 'verified: 63 blocks good, 0 astray, 0 missing, 1 corrupt'
+again 1 'verified: 63 blocks good, 0 astray, 0 missing, 1 corrupt'
 says 'block 9 is corrupt'
-status 2 nvme-ep --controller "file:$file" --write-io 1
-says '2097152 bytes that no test of XIO.s wrote \(from byte 4608 on\)'
+tells 2 '2097152 bytes that no test of XIO.s wrote \(from byte 4608 on\)' nvme-ep --controller "file:$file" --write-io 1
 cp "$work/good" "$file"
 
-status 0 nvme-ep --controller "file:$file" --read-io 1 --file-size 3M
-says 'note: --file-size has no effect'
+tells 0 'note: --file-size has no effect' nvme-ep --controller "file:$file" --read-io 1 --file-size 3M
 
 # A drive that lies: it says that commands are done, and did nothing, or elsewhere.
+# lies FAULTS SENTENCE ARGUMENT...
 lies() {
-  local faults=$1
-  shift
+  local faults=$1 sentence=$2
+  shift 2
   rm -f "$work/lied"
   export XIO_MODEL_FAULTS=$faults
-  status 1 nvme-ep --controller "file:$work/lied" --file-size 1M --write-io 64 --read-io 64 --access-pattern sequential \
-    --verify "$@"
+  tells 1 "$sentence" nvme-ep --controller "file:$work/lied" --file-size 1M --write-io 64 --read-io 64 \
+    --access-pattern sequential --verify "$@"
   unset XIO_MODEL_FAULTS
 }
-lies nvme_skip@5/write
-says 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
+lies nvme_skip@5/write 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
 says 'first: block 5 is missing'
-lies nvme_astray@50=9/write
-says 'verified: 62 blocks good, 1 astray, 1 missing, 0 corrupt'
+lies nvme_astray@50=9/write 'verified: 62 blocks good, 1 astray, 1 missing, 0 corrupt'
 says 'first: block 9 is astray: the data of block 50 is in its place'
-lies nvme_skip@70
-says 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
-lies nvme_astray@71=20 --batch-size 16
-says 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt'
+lies nvme_skip@70 'verified: 63 blocks good, 0 astray, 1 missing, 0 corrupt'
+lies nvme_astray@71=20 'verified: 63 blocks good, 1 astray, 0 missing, 0 corrupt' --batch-size 16
 says 'is astray: the data of block 20 is in its place'
-lies nvme_skip@3/write/queue1 --num-queues 2 --lbas-per-io 4
-says 'verified: 508 blocks good, 0 astray, 4 missing, 0 corrupt'
+lies nvme_skip@3/write/queue1 'verified: 508 blocks good, 0 astray, 4 missing, 0 corrupt' --num-queues 2 --lbas-per-io 4
 # The drive's eighth queue is the tester's second.
-lies nvme_skip@3/write/queue7 --num-queues 2 --lbas-per-io 4 --queue-id 8
-says 'verified: 508 blocks good, 0 astray, 4 missing, 0 corrupt'
+lies nvme_skip@3/write/queue7 'verified: 508 blocks good, 0 astray, 4 missing, 0 corrupt' --num-queues 2 --lbas-per-io 4 --queue-id 8
 
 # --- rdma-ep ---
 for provider in bnxt_re mlx5 pensando rocm-ernic proxy; do
   status 0 rdma-ep --provider $provider --verify -n 40 --transfer-size 3001 --batch-size 7 --num-queues 3
   says 'verified: 720 blocks good, 0 astray, 0 missing, 0 corrupt'
 done
-status 0 rdma-ep --verify --verbose --histogram
-says '^rdma-ep put: 128 ops of 4096 bytes'
+tells 0 '^rdma-ep put: 128 ops of 4096 bytes' rdma-ep --verify --verbose --histogram
 says 'emulated \(bnxt'
 status 0 rdma-ep --transfer-size 1 --batch-size 0 --sq-depth 4 -n 20 --verify --cq-depth 64 --inline-threshold 0
 
 # A NIC that lies.
 for provider in bnxt mlx5 ionic ernic proxy; do
   export XIO_MODEL_FAULTS=skip@5
-  status 1 rdma-ep --provider $provider --transfer-size 512 --verify
-  says 'verified: 127 blocks good, 0 astray, 1 missing, 0 corrupt'
+  tells 1 'verified: 127 blocks good, 0 astray, 1 missing, 0 corrupt' rdma-ep --provider $provider --transfer-size 512 --verify
   export XIO_MODEL_FAULTS=astray@6=-512
   status 1 rdma-ep --provider $provider --transfer-size 512 --batch-size 8 --verify
   says 'verified: 126 blocks good, 1 astray, 1 missing, 0 corrupt'
 done
 unset XIO_MODEL_FAULTS
-status 0 rdma-ep -n 5 --pingpong-iters 3
-says 'note: --pingpong-iters has no effect on a loopback'
+tells 0 'note: --pingpong-iters has no effect on a loopback' rdma-ep -n 5 --pingpong-iters 3
 
 # --- sdma-ep ---
-status 0 sdma-ep p2p --verify
-says 'verified: [0-9]+ blocks good, 0 astray, 0 missing, 0 corrupt; ([0-9]+) of \1 ops'
-status 0 sdma-ep -s 1M -n 5 p2p --to-host --verify
-says 'to the host'
+tells 0 'verified: [0-9]+ blocks good, 0 astray, 0 missing, 0 corrupt; ([0-9]+) of \1 ops' sdma-ep p2p --verify
+tells 0 'to the host' sdma-ep -s 1M -n 5 p2p --to-host --verify
 for how in '' --use-counter --use-flush; do
   # shellcheck disable=SC2086
-  status 0 sdma-ep -n 50 ping-pong $how
-  says 'verified: 400 blocks good'
+  tells 0 'verified: 400 blocks good' sdma-ep -n 50 ping-pong $how
   # shellcheck disable=SC2086
-  status 0 sdma-ep -n 50 buffer-reuse $how -s 1k
-  says 'verified: 100 blocks good, .*; 50 of 50 ops'
+  tells 0 'verified: 100 blocks good, .*; 50 of 50 ops' sdma-ep -n 50 buffer-reuse $how -s 1k
 done
 
 # A copy engine that lies.
 export XIO_MODEL_FAULTS=sdma_skip@0
-status 1 sdma-ep -n 1 p2p --verify
-says 'verified: 0 blocks good, 0 astray, 8 missing, 0 corrupt'
+tells 1 'verified: 0 blocks good, 0 astray, 8 missing, 0 corrupt' sdma-ep -n 1 p2p --verify
 # Each op carries its own bytes: one that did nothing is seen, wherever it is; more than fit are counted as not seen.
 for n in 1 3 9; do
   export XIO_MODEL_FAULTS=sdma_skip@$n
-  status 1 sdma-ep -n 10 p2p --verify
-  says 'verified: 72 blocks good, 0 astray, 8 missing, 0 corrupt; 10 of 10 ops'
+  tells 1 'verified: 72 blocks good, 0 astray, 8 missing, 0 corrupt; 10 of 10 ops' sdma-ep -n 10 p2p --verify
 done
 unset XIO_MODEL_FAULTS
-status 0 sdma-ep -n 5 -s 32M p2p --verify
-says '; 2 of 5 ops'
+tells 0 '; 2 of 5 ops' sdma-ep -n 5 -s 32M p2p --verify
 export XIO_MODEL_FAULTS=sdma_skip@37
-status 1 sdma-ep -n 40 -s 1k buffer-reuse
-says 'verified: 78 blocks good, 0 astray, 2 missing, 0 corrupt; 40 of 40 ops'
+tells 1 'verified: 78 blocks good, 0 astray, 2 missing, 0 corrupt; 40 of 40 ops' sdma-ep -n 40 -s 1k buffer-reuse
 export XIO_MODEL_FAULTS=sdma_skip@3
-status 1 sdma-ep -n 40 -s 1k ping-pong
-says 'verified: 78 blocks good, 2 astray, 0 missing, 0 corrupt'
+tells 1 'verified: 78 blocks good, 2 astray, 0 missing, 0 corrupt' sdma-ep -n 40 -s 1k ping-pong
 says 'first: block 6 is astray: the data of block 4 is in its place'
 unset XIO_MODEL_FAULTS
 
@@ -301,8 +264,7 @@ interrupted() {
   wait $pid
   got=$?
   out=$(cat "$log")
-  checks=$((checks + 1))
-  [ $got = "$expected" ] || wrong "status $got and not $expected after SIGINT: $*"
+  holds "status $got and not $expected after SIGINT: $*" [ $got = "$expected" ]
   says 'ended by a signal'
 }
 # A shell starts what runs in the background with SIGINT ignored, and the tester handles it all the same.

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/text_form.hpp"
 
 namespace xio::nvme {
@@ -33,13 +34,6 @@ std::vector<std::string> names_in(const fs::path& folder) {
     names.push_back(it->path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
 }
 
 // Where the kernel keeps a disk or partition: it names both in class/block, under one another in block/.

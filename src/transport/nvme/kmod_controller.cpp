@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::size_t k_page = 4096;
 constexpr std::chrono::seconds k_trial_limit{10};
+// Of the watch: an admin command each, which the module sends for one process after the other.
+constexpr std::chrono::milliseconds k_watch_period{250};
 
 // "" where a GPU needs no flush of what a drive wrote into its memory; polling a CQ there would want one each time.
 const char* why_no_cq_on_gpu() {
@@ -80,7 +82,8 @@ kmod_controller::kmod_controller(const std::string& name, const std::string& bdf
     memory_ = std::make_unique<kmod_memory>(module_, name);
     make_queues(attr, o);
     choose_doorbells(o);
-    watch_ = std::make_unique<kmod_watch>([this] { return trouble(); }, [this](const auto& what) { lose(what); });
+    watch_ = std::make_unique<drive_watch>(
+        k_watch_period, std::vector<int>{}, [this] { return trouble(); }, [this](const auto& what) { lose(what); });
   } catch (...) {
     close();
     throw;

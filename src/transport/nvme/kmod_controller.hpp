@@ -11,10 +11,10 @@
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/drive.hpp"
+#include "transport/nvme/drive_watch.hpp"
 #include "transport/nvme/io_queue.hpp"
 #include "transport/nvme/kmod_memory.hpp"
 #include "transport/nvme/kmod_module.hpp"
-#include "transport/nvme/kmod_watch.hpp"
 #include "transport/nvme/lost_pages.hpp"
 #include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/nvme.hpp"
@@ -98,7 +98,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   std::unique_ptr<drive_memory> words_;
   std::unique_ptr<doorbell_keeper> keeper_;
   std::optional<gpu::polled_device> polled_;  // where none does
-  std::unique_ptr<kmod_watch> watch_;
+  std::unique_ptr<drive_watch> watch_;
 };
 
 }  // namespace xio::nvme

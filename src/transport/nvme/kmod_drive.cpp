@@ -8,10 +8,10 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/text_form.hpp"
 #include "base/unique_fd.hpp"
 #include "transport/nvme/kmod_module.hpp"
@@ -20,13 +20,6 @@ namespace xio::nvme {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  in >> word;
-  return word;
-}
 
 const text_form& bdf_form() {
   static const text_form form("([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\\.([0-7])");

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_controller.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <chrono>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -15,6 +19,15 @@ namespace w = wire::nvme;
 
 namespace {
 
+// Of the watch: ten register reads a second cost a drive nothing, and a thread that waits for a dead drive can wait a
+// tenth of a second more.
+constexpr std::chrono::milliseconds k_watch_period{100};
+
+bool has_spoken(int fd) {
+  pollfd one{fd, POLLIN, 0};
+  return poll(&one, 1, 0) > 0;
+}
+
 // Of the process's memory the IOMMU pins only what is the host's.
 memory::ring_places places(const nvme_options& o) {
   const memory::ability rings{gpu::place::shared,
@@ -24,6 +37,13 @@ memory::ring_places places(const nvme_options& o) {
 }
 
 }  // namespace
+
+std::string trouble_of(std::uint32_t csts) {
+  if (csts == ~std::uint32_t{0}) return "it is gone from the bus; put it back and open it again";
+  if ((csts & w::k_csts_cfs) != 0) return "it reports a fatal error; close it and open it again, which resets it";
+  if ((csts & w::k_csts_rdy) == 0) return "it was reset by somebody else; close it and open it again";
+  return "";
+}
 
 vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr_t& attr, const nvme_options& o,
                                  progress::machine& machine)
@@ -43,7 +63,9 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
     if (const drive_facts& f = drive_->facts(); f.shared && !read_only_)
       refuse_namespace_in_use({f.nguid, f.eui64, f.nsid, f.blocks * f.block_bytes}, name);
     queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(last), where);
-    watch_ = std::make_unique<vfio_watch>(*device_, [this](const auto& what, auto csts) { lose(what, csts); });
+    watch_ = std::make_unique<drive_watch>(
+        k_watch_period, std::vector<int>{device_->wanted_back(), device_->broken()}, [this] { return trouble(); },
+        [this](const auto& what) { lose(what); });
   } catch (...) {
     close();
     throw;
@@ -106,15 +128,24 @@ std::shared_ptr<const void> vfio_controller::domain() const {
   return all;
 }
 
-// By the watch's thread.
-void vfio_controller::lose(const std::string& what, std::uint32_t csts) {
-  log::warn("{}: {} (CSTS {:#x})", name_, what, csts);
+// By the watch's thread, as lose() is.
+std::string vfio_controller::trouble() {
+  csts_ =
+      __atomic_load_n(reinterpret_cast<const std::uint32_t*>(device_->registers() + w::k_reg_csts), __ATOMIC_ACQUIRE);
+  if (has_spoken(device_->broken())) return "the kernel has seen a PCIe error of it; close it and open it again";
+  if (has_spoken(device_->wanted_back()))
+    return "the kernel wants it back (it is being unbound or unplugged); close it";
+  return trouble_of(csts_);
+}
+
+void vfio_controller::lose(const std::string& what) {
+  log::warn("{}: {} (CSTS {:#x})", name_, what, csts_);
   // Before anybody hears of it: what its commands name may be used for something else, or be unmapped, from then on.
   cut_off_ = true;
   if (!device_->cut_off()) log::debug("{}: its DMA could not be ended", name_);
   // A GPU that has failed refuses copies; its kernels see nothing any more.
   try {
-    queues_->fail(XIO_ERR_TRANSPORT, csts);
+    queues_->fail(XIO_ERR_TRANSPORT, csts_);
   } catch (const std::exception& e) {
     log::warn("{}: its queues could not be notified: {}", name_, e.what());
   }

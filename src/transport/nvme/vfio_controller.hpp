@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
 // "nvme:BDF/NSID": a real drive behind an IOMMU, taken from the kernel by vfio.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/drive.hpp"
+#include "transport/nvme/drive_watch.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
 #include "transport/nvme/vfio_device.hpp"
 #include "transport/nvme/vfio_function.hpp"
 #include "transport/nvme/vfio_lender.hpp"
-#include "transport/nvme/vfio_watch.hpp"
 
 namespace xio::nvme {
+
+// Of a controller that runs, "" or what happened to it. NVMe base 2.0, 3.1.3.6; a function that is gone reads as ones.
+std::string trouble_of(std::uint32_t csts);
 
 class vfio_controller : public controller, private bus {
  public:
@@ -38,7 +42,8 @@ class vfio_controller : public controller, private bus {
   void take_back(void* base) override { lender_->take_back(base); }
 
   doorbell_reach show_doorbells(std::uint32_t queues);
-  void lose(const std::string& what, std::uint32_t csts);
+  std::string trouble();
+  void lose(const std::string& what);
   void close() noexcept;
 
   std::string name_;
@@ -52,7 +57,8 @@ class vfio_controller : public controller, private bus {
   void* kernel_page_ = nullptr;  // the doorbells as kernels store to them
   std::unique_ptr<queue_set> queues_;
   gpu::polled_device polled_;
-  std::unique_ptr<vfio_watch> watch_;
+  std::uint32_t csts_ = 0;  // the watch's alone: as it was last
+  std::unique_ptr<drive_watch> watch_;
 };
 
 }  // namespace xio::nvme

@@ -7,10 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/text_form.hpp"
 #include "transport/nvme/holders.hpp"
 
@@ -34,13 +34,6 @@ std::uint32_t number_in(const std::string& text, int base, std::uint32_t otherwi
   std::uint32_t value = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   return ec == std::errc{} && end == text.data() + text.size() ? value : otherwise;
-}
-
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string text;
-  in >> text;
-  return text;
 }
 
 std::uint32_t class_of(const fs::path& function) {

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "base/text_form.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/pages.hpp"
@@ -30,13 +31,6 @@ constexpr std::uint64_t k_is_memory = 0x200, k_is_prefetchable = 0x2000;
 // PCI Local Bus 3.0, 6.2.2 and 6.2.5.1.
 constexpr std::size_t k_command = 4, k_first_bar = 0x10;
 constexpr unsigned char k_memory_enabled = 2, k_bar_is_io = 1, k_bar_is_prefetchable = 8;
-
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  in >> word;
-  return word;
-}
 
 std::string config_of(const fs::path& function) {
   std::ifstream in(function / "config", std::ios::binary);
