@@ -28,8 +28,7 @@ class hdp_thread {
 
   // Both words are in host memory and outlive this. Throws XIO_ERR_NO_MEMORY.
   hdp_thread(std::uint64_t* asked, std::uint64_t* done, std::function<void()> flush);
-  hdp_thread(const hdp_thread&) = delete;
-  hdp_thread& operator=(const hdp_thread&) = delete;
+  hdp_thread& operator=(hdp_thread&&) = delete;
   ~hdp_thread();
 
   std::uint64_t flushes() const { return flushes_.load(std::memory_order_relaxed); }

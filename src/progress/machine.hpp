@@ -36,8 +36,7 @@ class machine {
  public:
   explicit machine(unsigned threads);
   ~machine();
-  machine(const machine&) = delete;
-  machine& operator=(const machine&) = delete;
+  machine& operator=(machine&&) = delete;
 
   void add(device* d);
   // On return the device is not being polled and never will be.

@@ -284,8 +284,7 @@ class on_device {
     if (hipGetDevice(&before_) == hipSuccess && before_ != gpu::selected_device())
       changed_ = hipSetDevice(gpu::selected_device()) == hipSuccess;
   }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
+  on_device& operator=(on_device&&) = delete;
   ~on_device() {
     if (changed_) (void)hipSetDevice(before_);
   }

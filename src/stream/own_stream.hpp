@@ -12,8 +12,7 @@ class own_stream {
  public:
   // Out of those that are kept; makes one where all are in use.
   own_stream();
-  own_stream(const own_stream&) = delete;
-  own_stream& operator=(const own_stream&) = delete;
+  own_stream& operator=(own_stream&&) = delete;
   // Keeps it for another call, unless its work has not ended: then it is lost, for that work stores to its words.
   ~own_stream();
 

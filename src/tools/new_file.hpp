@@ -17,8 +17,7 @@ class new_file {
   // what: the option, for sentences. Throws, and leaves everything as it was, if it cannot be made.
   new_file(std::string what, std::string path);
   ~new_file();  // without keep(): as if nothing had been written
-  new_file(const new_file&) = delete;
-  new_file& operator=(const new_file&) = delete;
+  new_file& operator=(new_file&&) = delete;
 
   void write(const void* data, std::size_t bytes);
   std::size_t bytes() const;

@@ -15,8 +15,7 @@ class progress {
   // what: "nvme-ep write". unit: "ops". total: 0 if there is no end. bytes_each: 0 if a rate in bytes says nothing.
   progress(std::string what, std::string unit, std::uint64_t total, std::uint64_t bytes_each = 0);
   ~progress() { clear(); }
-  progress(const progress&) = delete;
-  progress& operator=(const progress&) = delete;
+  progress& operator=(progress&&) = delete;
 
   void clear();  // of a terminal, before something else is printed there
   void update(std::uint64_t done) { update(done, clock::now()); }

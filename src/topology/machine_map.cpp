@@ -36,8 +36,7 @@ struct machine_map::tree {
   ~tree() {
     if (topology != nullptr) hwloc_topology_destroy(topology);
   }
-  tree(const tree&) = delete;
-  tree& operator=(const tree&) = delete;
+  tree& operator=(tree&&) = delete;
 
   hwloc_obj_t find(const std::string& bus_id) const {
     return bus_id.empty() ? nullptr : hwloc_get_pcidev_by_busidstring(topology, bus_id.c_str());

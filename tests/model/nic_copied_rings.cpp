@@ -32,8 +32,7 @@ class copied_memory {
     std::erase(all(), this);
     munmap(device_range_, bytes_);
   }
-  copied_memory(const copied_memory&) = delete;
-  copied_memory& operator=(const copied_memory&) = delete;
+  copied_memory& operator=(copied_memory&&) = delete;
 
   unsigned char* backing() const { return backing_.as<unsigned char>(); }
   unsigned char* device_range() const { return device_range_; }

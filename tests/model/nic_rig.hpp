@@ -79,8 +79,7 @@ class nic_rig {
     for (auto& p : pes) p.queues.reset();
     for (auto& p : pes) p.endpoint.reset();
   }
-  nic_rig(const nic_rig&) = delete;
-  nic_rig& operator=(const nic_rig&) = delete;
+  nic_rig& operator=(nic_rig&&) = delete;
 
   // Runs body(0) and body(1) at the same time; the first exception comes out.
   template <class Body>

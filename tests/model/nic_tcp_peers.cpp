@@ -158,8 +158,7 @@ class strangers {
   ~strangers() {
     for (const int fd : fds_) ::close(fd);
   }
-  strangers(const strangers&) = delete;
-  strangers& operator=(const strangers&) = delete;
+  strangers& operator=(strangers&&) = delete;
 
   void come(const std::string& words) {
     sockaddr_in to{};

@@ -42,8 +42,7 @@ class stamped_file {
     fsync(fd);
   }
   ~stamped_file() { close(fd); }
-  stamped_file(const stamped_file&) = delete;
-  stamped_file& operator=(const stamped_file&) = delete;
+  stamped_file& operator=(stamped_file&&) = delete;
 
   scratch_file scratch;
   int fd = -1;
@@ -59,8 +58,7 @@ class gapped_memory {
     mprotect(base + k_page, k_page, PROT_NONE);
   }
   ~gapped_memory() { munmap(base, 3 * k_page); }
-  gapped_memory(const gapped_memory&) = delete;
-  gapped_memory& operator=(const gapped_memory&) = delete;
+  gapped_memory& operator=(gapped_memory&&) = delete;
   unsigned char* base;
 };
 

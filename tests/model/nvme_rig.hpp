@@ -64,8 +64,7 @@ class rig {
     ctx_->world = world_.get();
   }
   ~rig() { close(); }
-  rig(const rig&) = delete;
-  rig& operator=(const rig&) = delete;
+  rig& operator=(rig&&) = delete;
 
   void close() {
     world_->storages[0].live = 0;

@@ -25,8 +25,7 @@ class any_drive : public nvme::bus {
     drive_.reset();
     machine_.remove(device_.get());
   }
-  any_drive(const any_drive&) = delete;
-  any_drive& operator=(const any_drive&) = delete;
+  any_drive& operator=(any_drive&&) = delete;
 
   nvme::drive& bring_up(std::uint32_t nsid = 0) {
     drive_.reset();

@@ -16,8 +16,7 @@ class scratch_file {
     path = name;
   }
   ~scratch_file() { unlink(path.c_str()); }
-  scratch_file(const scratch_file&) = delete;
-  scratch_file& operator=(const scratch_file&) = delete;
+  scratch_file& operator=(scratch_file&&) = delete;
 
   void write(const std::vector<unsigned char>& data) const {
     std::ofstream(path, std::ios::binary)

@@ -137,8 +137,7 @@ class bench {
     MUST(xio_storage_close(team_.world(), storage));
     for (const auto& p : paths_) unlink(p.c_str());
   }
-  bench(const bench&) = delete;
-  bench& operator=(const bench&) = delete;
+  bench& operator=(bench&&) = delete;
 
   // Returns the bytes of the files, each at the place that the definition gives it.
   std::vector<unsigned char> held() const {

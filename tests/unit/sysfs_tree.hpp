@@ -18,8 +18,7 @@ class sysfs_tree {
     std::error_code ec;
     std::filesystem::remove_all(root, ec);
   }
-  sysfs_tree(const sysfs_tree&) = delete;
-  sysfs_tree& operator=(const sysfs_tree&) = delete;
+  sysfs_tree& operator=(sysfs_tree&&) = delete;
 
   void file(const std::string& path, const std::string& text) const {
     const std::filesystem::path at = root + path;

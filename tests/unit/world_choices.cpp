@@ -179,8 +179,7 @@ class environment {
     for (const auto& v : variables_) unsetenv(v.first.c_str());
     xio::log::set_level(xio::log::level::warn);
   }
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
+  environment& operator=(environment&&) = delete;
 
  private:
   std::vector<std::pair<std::string, std::string>> variables_;

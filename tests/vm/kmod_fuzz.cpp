@@ -16,8 +16,7 @@ class caller {
   caller(const xio_kmod_pci& device, unsigned seed) : device_(device), random_(seed), data_(4 * k_page) {
     for (auto& fd : fds_) fd = open("/dev/xio", O_RDWR | O_CLOEXEC);
   }
-  caller(const caller&) = delete;
-  caller& operator=(const caller&) = delete;
+  caller& operator=(caller&&) = delete;
   ~caller() {
     for (const int fd : fds_) close(fd);
   }

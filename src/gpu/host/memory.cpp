@@ -42,8 +42,7 @@ class reservation {
     b_.range = reserve_pages(b_.whole, alignment, k_shared_memory);
     b_.base = bytes_at(b_.range) + alignment;
   }
-  reservation(const reservation&) = delete;
-  reservation& operator=(const reservation&) = delete;
+  reservation& operator=(reservation&&) = delete;
   ~reservation() {
     if (!kept_) give_back(b_);
   }

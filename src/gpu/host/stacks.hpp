@@ -17,8 +17,7 @@ class stack_slabs {
  public:
   explicit stack_slabs(std::size_t stack_bytes);
   ~stack_slabs();
-  stack_slabs(const stack_slabs&) = delete;
-  stack_slabs& operator=(const stack_slabs&) = delete;
+  stack_slabs& operator=(stack_slabs&&) = delete;
   stack make();  // throws XIO_ERR_NO_MEMORY
 
  private:

@@ -82,8 +82,7 @@ class workgroup {
  public:
   workgroup() = default;
   virtual ~workgroup() = default;
-  workgroup(const workgroup&) = delete;
-  workgroup& operator=(const workgroup&) = delete;
+  workgroup& operator=(workgroup&&) = delete;
 
   virtual void pause(lane_state& me) = 0;
   virtual std::uint64_t converged_lanes(lane_state& me, std::uintptr_t site) = 0;

@@ -20,8 +20,7 @@ class file {
   file(const std::string& path, const xio_storage_attr_t& attr);
   // Undoes all that was never committed: a file that was made is removed, one that grew is cut back.
   ~file();
-  file(const file&) = delete;
-  file& operator=(const file&) = delete;
+  file& operator=(file&&) = delete;
 
   // Makes the file as long as was asked, which may be refused.
   void grow();

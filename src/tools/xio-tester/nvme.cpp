@@ -107,8 +107,7 @@ class opened_storage {
     }
   }
   ~opened_storage() { xio_storage_close(world_.get(), handle_); }
-  opened_storage(const opened_storage&) = delete;
-  opened_storage& operator=(const opened_storage&) = delete;
+  opened_storage& operator=(opened_storage&&) = delete;
 
   xio_storage_t handle() const { return handle_; }
   const extent& size() const { return extent_; }

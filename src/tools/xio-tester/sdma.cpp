@@ -38,8 +38,7 @@ class area {
     }
   }
   ~area() { release(); }
-  area(const area&) = delete;
-  area& operator=(const area&) = delete;
+  area& operator=(area&&) = delete;
   u8* base() const { return static_cast<u8*>(base_); }
 
  private:
@@ -82,8 +81,7 @@ class link {
     must(xio_sdma_connect(&attr, &link_));
   }
   ~link() { xio_sdma_disconnect(link_); }
-  link(const link&) = delete;
-  link& operator=(const link&) = delete;
+  link& operator=(link&&) = delete;
   xio_sdma_link_t* get() const { return link_; }
   xio_sdma_queue_t queue() const {
     xio_sdma_queue_t q{};

@@ -46,8 +46,7 @@ class world {
  public:
   explicit world(const world_settings& settings);
   ~world();
-  world(const world&) = delete;
-  world& operator=(const world&) = delete;
+  world& operator=(world&&) = delete;
 
   xio_world_t* get() const { return world_; }
   xio_ctx_t ctx() const { return ctx_; }
@@ -65,8 +64,7 @@ class registered_memory {
  public:
   registered_memory(const world& w, void* base, std::size_t bytes);
   ~registered_memory();
-  registered_memory(const registered_memory&) = delete;
-  registered_memory& operator=(const registered_memory&) = delete;
+  registered_memory& operator=(registered_memory&&) = delete;
 
  private:
   const world& world_;

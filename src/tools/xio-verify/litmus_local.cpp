@@ -21,8 +21,7 @@ class block {
     if (xio_mem_alloc(kind, bytes_, nullptr, &at_) != XIO_OK) fail(XIO_ERR_NO_MEMORY, "{}", xio_last_error());
   }
   ~block() { (void)xio_mem_free(at_); }
-  block(const block&) = delete;
-  block& operator=(const block&) = delete;
+  block& operator=(block&&) = delete;
 
   std::uint64_t* words() const { return static_cast<std::uint64_t*>(at_); }
   void clear() const { gpu::fill_zero(at_, bytes_); }

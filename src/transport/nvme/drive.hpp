@@ -36,8 +36,7 @@ class drive_memory {
  public:
   drive_memory(bus& b, std::size_t bytes, gpu::place where = gpu::place::shared);
   ~drive_memory();
-  drive_memory(const drive_memory&) = delete;
-  drive_memory& operator=(const drive_memory&) = delete;
+  drive_memory& operator=(drive_memory&&) = delete;
   // For the host, and for kernels.
   template <class T>
   T* as() const {
@@ -78,8 +77,7 @@ class drive : public queue_maker {
   // sentence.
   drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout, std::uint32_t nsid = 0);
   ~drive() override;  // shut down and disabled
-  drive(const drive&) = delete;
-  drive& operator=(const drive&) = delete;
+  drive& operator=(drive&&) = delete;
 
   const std::string& name() const override { return name_; }
   const drive_facts& facts() const override { return facts_; }

@@ -19,8 +19,7 @@ class io_queue {
   io_queue(queue_maker& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
            const memory::ring_places& where = {});
   ~io_queue();
-  io_queue(const io_queue&) = delete;
-  io_queue& operator=(const io_queue&) = delete;
+  io_queue& operator=(io_queue&&) = delete;
 
   std::uint32_t id() const { return qid_; }
   // Tickets: those below issued() were handed out, and of those below completed() every command has ended.

@@ -37,8 +37,7 @@ class kmod_memory {
   // name: of the storage, for sentences.
   kmod_memory(const kmod_module& module, std::string name) : module_(module), name_(std::move(name)) {}
   ~kmod_memory();
-  kmod_memory(const kmod_memory&) = delete;
-  kmod_memory& operator=(const kmod_memory&) = delete;
+  kmod_memory& operator=(kmod_memory&&) = delete;
 
   // Pins it and returns its bus address as controller::map. Throws where it cannot be pinned.
   std::uint64_t map(void* base, std::size_t bytes);

@@ -31,8 +31,7 @@ class kmod_module {
  public:
   // name: of the storage, for sentences.
   kmod_module(std::string name, const std::string& bdf, kmod_calls& calls, const std::string& path = "/dev/xio");
-  kmod_module(const kmod_module&) = delete;
-  kmod_module& operator=(const kmod_module&) = delete;
+  kmod_module& operator=(kmod_module&&) = delete;
 
   kmod_calls& calls() const { return calls_; }
   const xio_kmod_info& info() const { return info_; }

@@ -15,8 +15,7 @@ class kmod_watch {
   // check: called four times a second, returns "" or what happened. lost: called once, from the thread, with that.
   kmod_watch(std::function<std::string()> check, std::function<void(const std::string& what)> lost);
   ~kmod_watch();
-  kmod_watch(const kmod_watch&) = delete;
-  kmod_watch& operator=(const kmod_watch&) = delete;
+  kmod_watch& operator=(kmod_watch&&) = delete;
 
  private:
   void run();

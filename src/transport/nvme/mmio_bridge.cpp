@@ -98,8 +98,7 @@ class mapped_bridge : public register_writer {
     }
   }
   ~mapped_bridge() override { munmap(ring_, k_mapped); }
-  mapped_bridge(const mapped_bridge&) = delete;
-  mapped_bridge& operator=(const mapped_bridge&) = delete;
+  mapped_bridge& operator=(mapped_bridge&&) = delete;
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
 
  private:
@@ -118,8 +117,7 @@ class software_bridge : public register_writer {
     machine_.add(bridge_.get());
   }
   ~software_bridge() override { machine_.remove(bridge_.get()); }
-  software_bridge(const software_bridge&) = delete;
-  software_bridge& operator=(const software_bridge&) = delete;
+  software_bridge& operator=(software_bridge&&) = delete;
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
 
  private:

@@ -18,8 +18,7 @@ class vfio_device {
   // Throws the reason and the cure.
   vfio_device(const vfio_place& place, const vfio_choice& choice);
   ~vfio_device();
-  vfio_device(const vfio_device&) = delete;
-  vfio_device& operator=(const vfio_device&) = delete;
+  vfio_device& operator=(vfio_device&&) = delete;
 
   vfio_space& space() const { return *space_; }
   unsigned char* registers() const { return registers_; }

@@ -20,8 +20,7 @@ class vfio_watch {
   // lost: called once, from the thread, with what happened and CSTS.
   vfio_watch(const vfio_device& device, std::function<void(const std::string& what, std::uint32_t csts)> lost);
   ~vfio_watch();
-  vfio_watch(const vfio_watch&) = delete;
-  vfio_watch& operator=(const vfio_watch&) = delete;
+  vfio_watch& operator=(vfio_watch&&) = delete;
 
  private:
   void run();

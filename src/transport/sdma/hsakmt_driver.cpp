@@ -87,8 +87,7 @@ class opened {
     if (--all.count == 0 && !all.shared) hsaKmtReleaseSystemProperties();
     hsaKmtCloseKFD();
   }
-  opened(const opened&) = delete;
-  opened& operator=(const opened&) = delete;
+  opened& operator=(opened&&) = delete;
 };
 
 class hsakmt_driver final : public kfd_driver {

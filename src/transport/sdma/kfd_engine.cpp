@@ -109,8 +109,7 @@ class user_queue {
     stop();
     device_->driver->free_ring(made_.ring, bytes_);
   }
-  user_queue(const user_queue&) = delete;
-  user_queue& operator=(const user_queue&) = delete;
+  user_queue& operator=(user_queue&&) = delete;
 
   // The engine does nothing of it any more.
   void stop() noexcept {

@@ -24,8 +24,7 @@ struct running {
     machine.add(&engine->device());
   }
   ~running() { machine.remove(&engine->device()); }
-  running(const running&) = delete;
-  running& operator=(const running&) = delete;
+  running& operator=(running&&) = delete;
 
   progress::machine& machine;
   const std::unique_ptr<software_engine> engine;
