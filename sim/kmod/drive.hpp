@@ -2,10 +2,6 @@
 // The drive that the simulated module has: src/model/nvme over a file, and the module's part of driving it (registers,
 // admin queue), as kernel/xio/controller.c does. Every process has a controller of its own over the same file.
 #pragma once
-#include <atomic>
-#include <bitset>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <thread>
 

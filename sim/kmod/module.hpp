@@ -3,10 +3,7 @@
 // the bus in pieces that are not in order, so that an address that nobody looked up is memory that is not mapped.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <random>
 #include <vector>
 

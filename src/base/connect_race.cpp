@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

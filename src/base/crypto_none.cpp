@@ -2,7 +2,6 @@
 // Without a library: nothing is secret and nothing is proven. Keys and tags find mistakes, as a rank of another world.
 // The kernel knows the owner of each socket of this machine, and so of the other end.
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>

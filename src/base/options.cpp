@@ -7,9 +7,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"

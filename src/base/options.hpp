@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Typed view of the environment, made from options.def.
 #pragma once
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "base/option_words.hpp"
 #include "base/secret_text.hpp"

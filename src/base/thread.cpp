@@ -5,9 +5,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "base/error.hpp"
 

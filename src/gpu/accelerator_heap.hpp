@@ -3,10 +3,6 @@
 // behind accelerator.hpp.
 #pragma once
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstring>
 
 #include "base/log.hpp"
 #include "base/process.hpp"

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp for HIP.
 #include <fmt/format.h>
-#include <hip/hip_ext.h>
-#include <hip/hip_runtime.h>
 
 #include <atomic>
-#include <cstdint>
 #include <cstdlib>
-#include <string>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

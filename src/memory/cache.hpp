@@ -5,8 +5,6 @@
 // Kept is memory of xio_mem_alloc only, whole blocks of it, since the library knows when that goes. Other memory may be
 // unmapped and mapped again without a word, and an engine would go on reading and writing the old pages.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <list>
 
 #include "gpu/memory.hpp"

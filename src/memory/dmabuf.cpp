@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

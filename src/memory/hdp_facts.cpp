@@ -2,7 +2,6 @@
 #include "memory/hdp_facts.hpp"
 
 #include <fstream>
-#include <string>
 
 #include "gpu/gpu.hpp"
 #include "topology/kfd_node.hpp"

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/thread.hpp"

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -2,14 +2,11 @@
 // Software devices and the host threads that run them. A device is polled; it finds its work in the rings and
 // doorbells that device code writes, like hardware would.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "base/sleeper.hpp"
 #include "progress/turn_lock.hpp"

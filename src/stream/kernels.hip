@@ -2,7 +2,6 @@
 // libxio's own kernels: one for each family of calls, by a number. Each op is that of xio_device.hpp, by every route;
 // nothing is done here a second time.
 #include <xio/hip.h>
-#include <xio/xio_device.hpp>
 
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"

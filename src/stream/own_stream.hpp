@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stream of the library's own with one call of the host in it, and the words by which its end is seen.
 #pragma once
-#include <cstdint>
-
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"
 

@@ -6,10 +6,8 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 #include "tools/near_miss.hpp"
 #include "tools/size_text.hpp"

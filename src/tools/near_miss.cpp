@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/near_miss.hpp"
 
-#include <cstddef>
-#include <string_view>
-
 #include "base/edit_distance.hpp"
 
 namespace xio::tools {

@@ -2,7 +2,6 @@
 #include "tools/new_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/xattr.h>
@@ -12,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
 #include "base/error.hpp"
 

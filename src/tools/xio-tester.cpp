@@ -7,10 +7,7 @@
 // nothing was touched; 130 if a signal ended what has an end.
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <optional>
-#include <string>
 
 #include "base/error.hpp"
 #include "config.h"

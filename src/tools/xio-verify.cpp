@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <string>
 
 #include "base/error.hpp"
 #include "tools/new_file.hpp"

@@ -16,10 +16,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "tools/command_line.hpp"
 #include "tools/standard_streams.hpp"

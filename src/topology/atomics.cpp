@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "topology/atomics_cures.hpp"
 

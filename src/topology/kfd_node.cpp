@@ -2,7 +2,6 @@
 #include "topology/kfd_node.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <vector>
 
 #include "base/error.hpp"
 

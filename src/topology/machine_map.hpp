@@ -3,8 +3,6 @@
 // without it.
 #pragma once
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "topology/pci_tree.hpp"
 

@@ -2,7 +2,6 @@
 #include "topology/pci_reader.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "base/first_line.hpp"
 #include "topology/access.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queues of copy engines by the simulated driver's calls: what linux refuses, in its order and with its errno (amdkfd
 // kfd_chardev.c, kfd_queue.c, kfd_process_queue_manager.c, kfd_device_queue_manager.c of 7.3.4), and doorbells.
-#include "../gtest.hpp"
 #include "amdgpu/driver_rig.hpp"
 
 namespace amdgpu {

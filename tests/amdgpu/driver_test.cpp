@@ -2,11 +2,7 @@
 // The simulated driver by its calls, as libhsakmt makes them: without a runtime, and without a kernel to run.
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "amdgpu/driver/descriptors.hpp"
-#include "amdgpu/driver/kfd_ioctls.hpp"
-#include "amdgpu/driver/process.hpp"
-#include "amdgpu/driver/topology.hpp"
 #include "amdgpu/driver_rig.hpp"
 
 namespace amdgpu {

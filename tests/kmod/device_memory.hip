@@ -19,7 +19,6 @@
 // KIND: heap, the symmetric heap; hip, memory of hipMalloc; else a kind of xio_mem_alloc by its number (xio/memory.h).
 #include <xio/memory.h>
 
-#include "../mpi/rig.hpp"
 #include "../vm/nvme_disk.hpp"
 
 namespace {

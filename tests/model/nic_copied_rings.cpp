@@ -3,9 +3,7 @@
 // nothing can be loaded or stored, and an agent that copies between these and where the device posts. Host threads are
 // waves of one lane here, so this runs on the host platform only; nic_wave does it on GPUs.
 #include "../gtest.hpp"
-#include "gpu/gpu.hpp"
 #include "nic_rig.hpp"
-#include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "transport/rdma/families.hpp"

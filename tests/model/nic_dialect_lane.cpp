@@ -4,7 +4,6 @@
 // whole waves, so this runs there only. The codecs' reading of completions is tested in nic_FAMILY_codec.cpp.
 #include <xio/hip.h>
 
-#include "../gtest.hpp"
 #include "nic_dialects.hpp"
 
 namespace {

@@ -5,7 +5,6 @@
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nic/families.hpp"
-#include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "xio/device/impl/bnxt.hpp"

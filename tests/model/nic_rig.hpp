@@ -5,10 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "../unit/thread_channel.hpp"
 #include "gpu/gpu.hpp"

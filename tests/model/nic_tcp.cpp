@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Ops over the TCP carrier: data, losses, and what is refused.
-#include "../gtest.hpp"
 #include "nic_tcp_rig.hpp"
 
 namespace {

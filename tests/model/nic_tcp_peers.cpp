@@ -7,7 +7,6 @@
 
 #include <list>
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_tcp_rig.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
-#include "proxy/tcp_proof.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

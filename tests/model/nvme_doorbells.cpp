@@ -3,13 +3,9 @@
 // what goes through a PCI MMIO bridge, and which way is chosen.
 #include <random>
 
-#include "base/error.hpp"
 #include "model/nvme/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
-#include "transport/nvme/doorbell_keeper.hpp"
-#include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
-#include "xio/wire/mmio_bridge.hpp"
 
 using namespace xio;
 using namespace xio::test;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a drive's file engines do at once and what they leave to the kernel's threads.
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 
-#include "../gtest.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "scratch_file.hpp"
 

@@ -2,7 +2,6 @@
 // No status without proof: thousands of ops of every kind, half of which fail, on queues whose ids are soon used again.
 // The status of each op is known beforehand, and no call may report another, blocking or not, early or late.
 
-#include "../gtest.hpp"
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
 #include "xio/hip.h"

@@ -2,7 +2,6 @@
 // The software drive driven by hand: registers, queues and shadows written one by one, and the drive polled by the test
 // itself, so that nothing happens that was not asked for.
 #pragma once
-#include "../gtest.hpp"
 #include "model/nvme/controller.hpp"
 #include "model/nvme/file_library.hpp"
 #include "scratch_file.hpp"

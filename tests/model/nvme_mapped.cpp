@@ -7,9 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "../gtest.hpp"
 #include "full_disk.hpp"
-#include "model/nvme/file_engine.hpp"
 #include "model/nvme/mapped_file.hpp"
 #include "scratch_file.hpp"
 

@@ -5,7 +5,6 @@
 #include "loop_device.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/file_name.hpp"
-#include "xio/xio.h"
 
 using namespace xio;
 using namespace xio::test;

@@ -3,10 +3,8 @@
 // files themselves, which are put together here by the definition of stripes and not by what the library computes.
 //   storage DIRECTORY      a writable one; what it makes there is removed. Several PEs share one file
 // storage.sh runs it with every way to ring doorbells and to name data.
-#include <fstream>
 #include <random>
 
-#include "rig.hpp"
 #include "storage_shared.hpp"
 
 namespace {

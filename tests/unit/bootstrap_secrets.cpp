@@ -2,7 +2,6 @@
 // Keys: what both ends come to, what somebody between them sees, and what stays behind in memory.
 #include <cinttypes>
 
-#include "bootstrap/key.hpp"
 #include "bootstrap/pair_seals.hpp"
 #include "bootstrap/world_keys.hpp"
 #include "bootstrap_rig.hpp"

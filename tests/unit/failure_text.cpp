@@ -3,7 +3,6 @@
 // specifications and the Linux drivers' headers that xio/wire/ names, not as our own constants.
 #include "ctx/failure_text.hpp"
 
-#include "../gtest.hpp"
 #include "ctx/call_text.hpp"
 #include "says.hpp"
 #include "transport/nvme/status_text.hpp"

@@ -7,7 +7,6 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "gpu/device_choice.hpp"
 #include "says.hpp"
 #include "topology/kfd_node.hpp"

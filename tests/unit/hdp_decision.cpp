@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The choice of the way by which the host data path is flushed: the table of docs/hdp.md, GPU by GPU.
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "memory/hdp.hpp"
 #include "says.hpp"

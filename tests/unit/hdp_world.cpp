@@ -7,7 +7,6 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "ctx/world.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"

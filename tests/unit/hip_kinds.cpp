@@ -2,8 +2,6 @@
 // hip.hip over the HIP runtime of fake_hip.cpp: which flags buffers and heaps are taken with on which GPU and version,
 // what is said where the runtime refuses, and that a heap without an IPC handle is mapped by its dma-buf in another
 // process.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "fake_hip.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"

@@ -3,7 +3,6 @@
 // shared memory. tests/source.sh runs it with fibers and with threads, with waves of 64 and of 32 lanes.
 #include "../gtest.hpp"
 #include "xio/device/platform/lanes.hpp"
-#include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio::dev;

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 
-#include "../gtest.hpp"
 #include "base/port_range.hpp"
 #include "refusal.hpp"
 

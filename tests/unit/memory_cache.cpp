@@ -2,12 +2,10 @@
 // The registration cache, against an engine that counts, and through worlds and the real engines' books.
 #include "memory/cache.hpp"
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 

@@ -4,7 +4,6 @@
 // HIP 7.
 #include "gpu/memory_choice.hpp"
 
-#include "../gtest.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "refusal.hpp"
 #include "says.hpp"

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // dma-bufs: of the host platform's virtual memory where the kernel has /dev/udmabuf, and a sentence where not. Both
 // ways say what they must.
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 

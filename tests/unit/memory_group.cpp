@@ -3,7 +3,6 @@
 // cgroup-v2.rst describe them.
 #include "gpu/memory_group.hpp"
 
-#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace {

@@ -2,12 +2,9 @@
 // xio_mem_alloc: every kind holds data, what a platform has not is refused, and wrong frees free nothing.
 #include <sys/resource.h>
 
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
-#include "gpu/memory.hpp"
 #include "memory/owner.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 

@@ -2,7 +2,6 @@
 // Kernels on memory of xio_mem_alloc, by every engine: registered in parts, registered again out of the cache, and
 // after it was freed.
 #include "memory_ops.hpp"
-#include "../gtest.hpp"
 #include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/memory.h"

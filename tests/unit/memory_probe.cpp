@@ -5,7 +5,6 @@
 #endif
 #include "transport/rdma/memory_probe.hpp"
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/keys.hpp"

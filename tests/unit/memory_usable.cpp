@@ -3,11 +3,9 @@
 // written.
 #include "memory/usable.hpp"
 
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "says.hpp"
-#include "xio/xio.h"
 
 namespace {
 

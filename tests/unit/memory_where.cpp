@@ -6,7 +6,6 @@
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
 #include "xio/memory.h"

@@ -2,9 +2,6 @@
 // The holders of a drive's disks, as proc and sysfs of Linux 6.12 show them.
 #include "transport/nvme/holders.hpp"
 
-#include <filesystem>
-
-#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace xio::nvme {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Both ways to an address space of drives behind vfio: what the kernel is asked, in which order, and what is said when
 // it refuses. tests/vm/nvme.sh has the drives.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"
 #include "transport/nvme/iommufd_abi.hpp"

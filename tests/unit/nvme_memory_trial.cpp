@@ -2,7 +2,6 @@
 // A drive that was given memory and reaches another one is found before any op goes there, and what is on it stays.
 #include "transport/nvme/memory_trial.hpp"
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"

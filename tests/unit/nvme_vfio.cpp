@@ -3,10 +3,6 @@
 // other devices. tests/vm/nvme.sh has the drives.
 #include <linux/vfio.h>
 
-#include <filesystem>
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The address space that the drives of a process share, and which of the two ways leads to it.
-#include <filesystem>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
 #include "transport/nvme/vfio_space.hpp"
-#include "transport/nvme/vfio_way.hpp"
 
 namespace xio::nvme {
 namespace {

@@ -5,7 +5,6 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "../gtest.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "refusal.hpp"

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "../gtest.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
 #include "topology/pci_config.hpp"

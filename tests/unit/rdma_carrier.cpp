@@ -2,7 +2,6 @@
 // Which way RDMA goes in a world, by what every PE offers.
 #include "transport/rdma/carrier.hpp"
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "says.hpp"

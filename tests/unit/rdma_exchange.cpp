@@ -2,8 +2,6 @@
 // What an honest PE says when another one sends nonsense while RDMA is set up.
 #include "transport/rdma/exchange.hpp"
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "liar.hpp"
 #include "refusal.hpp"
 #include "says.hpp"

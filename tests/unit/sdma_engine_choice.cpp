@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which copy engine a queue is for. Machines: MI300X (8 GPUs by xGMI; 2 engines for PCIe and 14 for xGMI, 8 queues
 // each, masks per link), MI210 by PCIe (2 and 3 engines), a Radeon (2 engines), and nonsense.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "transport/sdma/engine_choice.hpp"

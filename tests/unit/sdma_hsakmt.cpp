@@ -8,7 +8,6 @@
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/sdma.hpp"
 
 namespace {
 

@@ -2,15 +2,10 @@
 // ioctl_driver.cpp over a kernel of this file, which keeps the rules of the true one (linux amdkfd kfd_chardev.c,
 // kfd_queue.c): objects are freed once no GPU maps them, a queue's ring and pointers are whole mappings and stay while
 // it lives, and memory shows as a dma-buf.
-#include <filesystem>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
-#include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "sysfs_tree.hpp"
-#include "transport/sdma/kfd_driver.hpp"
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/kfd_uapi.hpp"

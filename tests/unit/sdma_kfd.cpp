@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Queues of the GPU's own copy engines, over a simulated driver: which calls it gets, in which order, and that
 // everything is given back when any of them fails. On a machine without /dev/kfd also that the real one says so.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "topology/kfd_node.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {

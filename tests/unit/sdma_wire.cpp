@@ -4,7 +4,6 @@
 // core/inc/sdma_registers.h.
 #include "../gtest.hpp"
 #include "model/sdma/decode.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace {
 

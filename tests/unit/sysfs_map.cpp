@@ -3,7 +3,6 @@
 // NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch. hwloc counts the same.
 #include "topology/sysfs_map.hpp"
 
-#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
 
 namespace xio::topology {

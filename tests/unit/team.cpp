@@ -3,13 +3,9 @@
 // refused, from records as kernels write them.
 #include "ctx/team.hpp"
 
-#include <fmt/core.h>
-
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "ctx/team_text.hpp"
 #include "says.hpp"
-#include "xio/device/impl/team_layout.hpp"
 #include "xio/device/impl/team_tag.hpp"
 
 namespace xio {

@@ -3,8 +3,6 @@
 // formula in docs/tester.md by another program.
 #include "../gtest.hpp"
 #include "tools/xio-tester/latency.hpp"
-#include "tools/xio-tester/pattern.hpp"
-#include "tools/xio-tester/recorder.hpp"
 
 namespace {
 

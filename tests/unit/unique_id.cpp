@@ -7,7 +7,6 @@
 #include "base/fnv.hpp"
 #include "bootstrap_rig.hpp"
 #include "says.hpp"
-#include "xio/xio.h"
 
 using namespace rig;
 using xio::bootstrap::connect_unique_id;

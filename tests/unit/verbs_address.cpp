@@ -4,8 +4,6 @@
 
 #include <random>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace xio::proxy {

@@ -6,7 +6,6 @@
 
 #include <arpa/inet.h>
 
-#include <deque>
 #include <numeric>
 
 namespace {

@@ -3,10 +3,6 @@
 // file's.
 #include "proxy/verbs_fabric.hpp"
 
-#include <deque>
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace {

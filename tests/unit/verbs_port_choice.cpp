@@ -2,8 +2,6 @@
 // Which RDMA ports are chosen, by which GID, and what is said when none can be.
 #include "transport/rdma/verbs/port_choice.hpp"
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace xio::rdma {

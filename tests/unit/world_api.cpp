@@ -6,15 +6,12 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "base/thread.hpp"
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
 #include "xio/sdma.h"
-#include "xio/xio.h"
 
 namespace {
 

@@ -4,8 +4,6 @@
 // This program brings an rdma::open of its own, which the linker takes before the library's.
 #include "config.h"
 
-#include "../gtest.hpp"
-#include "proxy/shm_executor.hpp"
 #include "thread_worlds.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/nic_endpoint.hpp"

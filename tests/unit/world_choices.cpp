@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a program asks for: attributes of older and newer callers, options, and the routes that follow.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "ctx/attributes.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"

@@ -4,7 +4,6 @@
 
 #include <random>
 
-#include "../gtest.hpp"
 #include "thread_worlds.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"

@@ -12,7 +12,6 @@
 
 #include "transport/rdma/bnxt/abi.hpp"
 #include "transport/rdma/ionic/abi.hpp"
-#include "transport/rdma/uverbs/abi.hpp"
 
 namespace u = xio::rdma::uverbs;
 namespace b = xio::rdma::bnxt;

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random calls for a bounded time, from three threads at once: the kernel must not mind. The calls' results do not
 // matter here.
-#include <atomic>
-#include <chrono>
 #include <random>
-#include <thread>
 
 #include "kmod_queue.hpp"
 

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/process.hpp"

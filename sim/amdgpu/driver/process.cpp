@@ -11,8 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
-#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/topology.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the driver knows of this process, from its first opening of /dev/kfd to its end.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <vector>
-
 #include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/gate.hpp"
 #include "amdgpu/driver/memory_objects.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The cache of decoded code.
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <unordered_map>
 

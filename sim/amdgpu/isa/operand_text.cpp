@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "amdgpu/isa/wave.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "amdgpu/memory/port.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The state of one wave, and what its workgroup shares (MI200 ISA, chapter 3 "Kernel State").
 #pragma once
-#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "amdgpu/isa/launch.hpp"

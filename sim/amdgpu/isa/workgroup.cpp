@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <vector>
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/descriptor.hpp"

@@ -7,7 +7,6 @@
 // than that. A seed chooses.
 #pragma once
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "amdgpu/memory/l2_port.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The command processor of one AQL queue: takes packets in order, starts kernels, completes signals.
 #pragma once
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/page_table.hpp"

@@ -2,8 +2,6 @@
 // The NIC of this process: firmware, memory keys, doorbell pages and the queue pairs that work. A thread of its own
 // looks at the pages, as the hardware does.
 #pragma once
-#include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>

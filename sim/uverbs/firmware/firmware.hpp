@@ -5,7 +5,6 @@
 #pragma once
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 
 #include "uverbs/firmware/status.hpp"

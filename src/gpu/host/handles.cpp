@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 
 namespace xio::host_exec {
 

@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "base/error.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks of fibers: mapped in slabs, a guard below each, memory taken only when touched.
 #pragma once
-#include <cstddef>
 #include <vector>
 
 #include "gpu/host/overflow.hpp"

@@ -2,7 +2,6 @@
 #include "gpu/host/stream.hpp"
 
 #include <exception>
-#include <utility>
 
 #include "base/log.hpp"
 #include "gpu/host/capture.hpp"

@@ -2,11 +2,7 @@
 // A workgroup in flight: its lanes, waves and shared memory, and the collectives, which are the same for fibers
 // and OS threads. How a lane blocks and is woken is the scheduler's (fibers.hpp, threads.hpp).
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "gpu/host/launch.hpp"

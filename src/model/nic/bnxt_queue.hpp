@@ -2,8 +2,6 @@
 // The bnxt_re dialect of Thor2: static-mode work queue entries of include/xio/wire/bnxt.hpp, an MSN table, doorbells
 // with an epoch, a completion queue with a phase.
 #pragma once
-#include <cstdint>
-
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 #include "xio/wire/bnxt.hpp"

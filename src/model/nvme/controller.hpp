@@ -2,15 +2,8 @@
 // A strict NVMe drive in software. It reads registers, doorbells and queues from plain memory, checks every rule that
 // a drive may check and some that drives only could, and does its I/O on a file.
 #pragma once
-#include <atomic>
 #include <bitset>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <random>
-#include <vector>
 
 #include "base/payload.hpp"
 #include "base/trace.hpp"

@@ -4,10 +4,7 @@
 // it copies less, while a store by this process would be a SIGBUS.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <span>
 
 #include "model/nvme/file_engine.hpp"

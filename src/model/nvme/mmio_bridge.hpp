@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A PCI MMIO bridge with one device behind it: reads its command ring and does what it says to that device's BAR 0.
 #pragma once
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-
 #include "progress/machine.hpp"
 #include "xio/wire/mmio_bridge.hpp"
 

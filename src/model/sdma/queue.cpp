@@ -2,7 +2,6 @@
 #include "model/sdma/queue.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/log.hpp"
 #include "model/sdma/words.hpp"

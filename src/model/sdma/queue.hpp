@@ -2,11 +2,7 @@
 // One queue of the software SDMA engine: fetches packets, keeps a window of copies that may run in any order, and
 // stops at the first packet that is wrong.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <vector>
 
 #include "base/payload.hpp"
 #include "base/trace.hpp"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // test-ep: round trips between the GPU and threads of the host, which play the device. No engine is involved: it shows
 // that GPU and host see each other's stores, in the memory that --memory-mode asks for.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // nvme-ep: writes, then reads, of a drive or of a file behind a software controller.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <optional>
-#include <vector>
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"

@@ -4,15 +4,11 @@
 #include "config.h"
 #endif
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <optional>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"

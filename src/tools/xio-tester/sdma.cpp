@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // sdma-ep: copies by a copy engine that a kernel drives.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <vector>
 
 #include "base/error.hpp"
 #include "tools/command_line.hpp"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The world of a test, with one context, and the options that it is made with.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "base/options.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-tester/settings.hpp"

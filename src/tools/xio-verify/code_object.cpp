@@ -6,14 +6,11 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <sstream>
-#include <string_view>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"

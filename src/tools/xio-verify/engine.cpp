@@ -3,9 +3,6 @@
 // atomics. Which engine carries them XIO_ROUTE says.
 #include "tools/xio-verify/engine.hpp"
 
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/backends.hpp"

@@ -4,13 +4,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Litmus tests within one GPU, and between it and the host, in every kind of memory.
-#include <vector>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"

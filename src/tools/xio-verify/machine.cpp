@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "tools/xio-verify/versions.hpp"

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"

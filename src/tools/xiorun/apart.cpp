@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xiorun/apart.hpp"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>

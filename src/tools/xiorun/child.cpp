@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +15,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "base/unique_fd.hpp"
 

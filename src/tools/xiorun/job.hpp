@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The PEs of one xiorun: started, watched, and gone when run_job() returns.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "tools/xiorun/hosts.hpp"
 
 #ifdef HAVE_CONFIG_H

@@ -2,11 +2,6 @@
 // The host's part of doorbells that kernels cannot ring: it looks at the words that they write and carries what changed
 // to the drive.
 #pragma once
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "progress/machine.hpp"
 
 namespace xio::nvme {

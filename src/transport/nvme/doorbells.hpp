@@ -8,10 +8,6 @@
 //           GPUs that cannot write them.
 //   bridge  likewise, and the host thread has a PCI MMIO bridge write the registers.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include "base/options.hpp"
 #include "progress/machine.hpp"
 #include "transport/nvme/drive.hpp"

@@ -3,9 +3,6 @@
 // every way to reach the registers and to give the drive memory.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
 
 #include "gpu/gpu.hpp"
 #include "transport/nvme/drive_facts.hpp"

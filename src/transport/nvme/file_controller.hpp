@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // "file:PATH": the model drive over a file, driven like any other drive.
 #pragma once
-#include <memory>
-#include <string>
-
 #include "gpu/chore.hpp"
 #include "progress/shared_turns.hpp"
 #include "transport/nvme/drive.hpp"

@@ -3,10 +3,6 @@
 // the same controller.
 #pragma once
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory that a drive of the kernel module reaches: pinned by the module, under the addresses that the drive must use.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "transport/nvme/kmod_module.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/lost_pages.hpp"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -6,9 +6,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cstddef>
-#include <vector>
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"

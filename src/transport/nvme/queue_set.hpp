@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The I/O queues of a drive, the same for every kind of controller: how many, how deep, where, rung how.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "base/options.hpp"
 #include "memory/mode.hpp"
 #include "transport/nvme/doorbells.hpp"

@@ -3,11 +3,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include "base/unique_fd.hpp"
 #include "transport/nvme/vfio_space.hpp"
 

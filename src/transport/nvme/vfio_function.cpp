@@ -8,7 +8,6 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/text_form.hpp"

@@ -2,7 +2,6 @@
 #include "transport/nvme/vfio_lender.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
 // memory and no driver, such as one that stands in for a GPU in a virtual machine.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "memory/allocator.hpp"

@@ -3,11 +3,7 @@
 // for each of its drives.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "transport/nvme/vfio_iommu.hpp"
 #include "transport/nvme/vfio_way.hpp"

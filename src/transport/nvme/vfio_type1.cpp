@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_type1.hpp"
 
-#include <fmt/core.h>
 #include <linux/vfio.h>
 
 #include <algorithm>

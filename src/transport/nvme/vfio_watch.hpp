@@ -2,9 +2,7 @@
 // Looks after a running controller from a thread of the host: the kernel wants it back, a PCIe error, reset by somebody
 // else, pulled out, dead. Kernels that wait for it then get a status at once and not by their deadline.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <string>
 #include <thread>
 
 #include "base/unique_fd.hpp"

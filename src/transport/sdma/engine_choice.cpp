@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <charconv>
-#include <utility>
 
 #include "base/error.hpp"
 

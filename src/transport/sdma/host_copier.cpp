@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/host_copier.hpp"
 
-#include <atomic>
 #include <thread>
 
 #include "base/error.hpp"

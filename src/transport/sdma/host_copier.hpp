@@ -2,8 +2,6 @@
 // Copies that host threads give to a copy engine: a queue whose producer is the host.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "transport/sdma/sdma.hpp"

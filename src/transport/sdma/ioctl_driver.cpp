@@ -9,13 +9,11 @@
 // pages, mapping, object, range | | queue | a ring, a page with both pointers | queue, page |
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

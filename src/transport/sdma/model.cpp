@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/model.hpp"
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"

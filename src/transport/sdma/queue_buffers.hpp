@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The memory of one SDMA queue, ready for device code.
 #pragma once
-#include <cstdint>
-
 #include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
 #include "transport/sdma/sdma.hpp"
