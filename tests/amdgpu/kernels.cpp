@@ -233,8 +233,7 @@ TEST_F(kernels, divisions) {
                              .add(f.data())
                              .add(d.data())));
   for (unsigned i = 0; i < 64; ++i) {
-    EXPECT_EQ(u[i], a[i] / b[i]);
-    EXPECT_EQ(u[64 + i], a[i] % b[i]);
+    EXPECT_PAIRS((u[i], a[i] / b[i]), (u[64 + i], a[i] % b[i]));
     EXPECT_EQ(l[i], la[i] / lb[i]) << i << ' ' << la[i] << ' ' << lb[i];
     EXPECT_EQ(l[64 + i], la[i] % lb[i]) << i;
     EXPECT_EQ(std::bit_cast<unsigned>(f[i]), std::bit_cast<unsigned>(fa[i] / fb[i]))

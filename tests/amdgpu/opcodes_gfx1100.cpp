@@ -154,8 +154,7 @@ TEST_F(gfx1100, compares_into_exec_alone) {
   for (unsigned l = 0; l < narrow; ++l) m.v(0, l) = l;
   m.exec(0x0fffffff);
   ASSERT_FALSE(m.run("v_cmpx_lt_u32 20, v0\n v_mov_b32 v1, 7\n v_cmpx_ne_u32_e64 v0, 22"));
-  EXPECT_EQ(m.w.exec(), 0x0fa00000u | 0x800000u);
-  EXPECT_EQ(m.s(reg::vcc), machine::poison);
+  EXPECT_PAIRS((m.w.exec(), 0x0fa00000u | 0x800000u), (m.s(reg::vcc), machine::poison));
   for (unsigned l = 0; l < narrow; ++l) EXPECT_EQ(m.v(1, l), l > 20 && l < 28 ? 7 : machine::poison) << l;
 }
 
@@ -174,16 +173,14 @@ TEST_F(gfx1100, exec_is_saved_and_changed_by_32_bits) {
       for (unsigned i = 0; i < 24; ++i) {
         m.exec(exec), m.s(0) = edge(i), m.s(9) = machine::poison;
         ASSERT_FALSE(m.go());
-        EXPECT_EQ(m.s(8), exec);
-        EXPECT_EQ(m.s(9), machine::poison);
+        EXPECT_PAIRS((m.s(8), exec), (m.s(9), machine::poison));
         EXPECT_EQ(m.w.exec(), k.f(edge(i), exec)) << k.name;
         EXPECT_EQ(m.w.scc, m.w.exec() != 0);
       }
   }
   m.exec(0xff00ff00), m.s(0) = 0x0ff00ff0;
   ASSERT_FALSE(m.run("s_and_not1_wrexec_b32 s8, s0"));
-  EXPECT_EQ(m.s(8), 0x00f000f0u);
-  EXPECT_EQ(m.w.exec(), 0x00f000f0u);
+  EXPECT_PAIRS((m.s(8), 0x00f000f0u), (m.w.exec(), 0x00f000f0u));
 }
 
 TEST_F(gfx1100, branches_by_masks_of_32_lanes) {
@@ -336,8 +333,7 @@ TEST_F(gfx1100, lanes_are_named_modulo_32) {
       m.run("v_readlane_b32 s4, v0, s0\n v_writelane_b32 v1, 9, s0\n v_readfirstlane_b32 s5, v0\n"
             "v_permlane64_b32 v2, v0\n v_mbcnt_lo_u32_b32 v3, -1, 0\n v_mbcnt_hi_u32_b32 v3, -1, v3\n"
             "s_mov_b32 m0, 2\n v_movreld_b32 v10, v0\n v_movrels_b32 v11, v10"));
-  EXPECT_EQ(m.s(4), 503u);
-  EXPECT_EQ(m.s(5), 500u);
+  EXPECT_PAIRS((m.s(4), 503u), (m.s(5), 500u));
   for (unsigned l = 0; l < narrow; ++l) {
     EXPECT_PAIRS((m.v(1, l), l == 3 ? 9 : machine::poison), (m.v(2, l), 500 + l), (m.v(3, l), l), (m.v(12, l), 500 + l),
                  (m.v(11, l), 500 + l));
@@ -351,11 +347,9 @@ TEST_F(gfx1100, waves_of_64_lanes) {
   ASSERT_FALSE(
       m.run("v_cmp_lt_u32 vcc, 40, v0\n v_cndmask_b32 v1, 1, 2, vcc\n v_permlane64_b32 v2, v0\n"
             "s_and_saveexec_b64 s[10:11], vcc\n v_mov_b32 v1, 3"));
-  EXPECT_EQ(m.w.get64(reg::vcc), ~u64{0} << 41);
-  EXPECT_EQ(m.w.get64(10), ~u64{0});
+  EXPECT_PAIRS((m.w.get64(reg::vcc), ~u64{0} << 41), (m.w.get64(10), ~u64{0}));
   for (unsigned l = 0; l < 64; ++l) {
-    EXPECT_EQ(m.v(1, l), l > 40 ? 3u : 1u);
-    EXPECT_EQ(m.v(2, l), l ^ 32);
+    EXPECT_PAIRS((m.v(1, l), l > 40 ? 3u : 1u), (m.v(2, l), l ^ 32));
   }
 }
 

@@ -246,8 +246,7 @@ TEST(integer, compare_into_exec) {
     expected |= u64{l > 20 && (l / 8) % 2 == 1} << l;
   }
   ASSERT_FALSE(m.run("v_cmpx_lt_u32 vcc, 20, v0"));
-  EXPECT_EQ(m.w.exec(), expected);
-  EXPECT_EQ(m.w.get64(amdgpu::reg::vcc), expected);
+  EXPECT_PAIRS((m.w.exec(), expected), (m.w.get64(amdgpu::reg::vcc), expected));
 }
 
 TEST(integer, counts_of_lower_lanes) {

@@ -223,16 +223,14 @@ TEST(scalar, moves_by_m0) {
   machine m;
   for (unsigned i = 0; i < 40; ++i) m.s(i) = i;
   ASSERT_FALSE(m.run("s_mov_b32 m0, 3\n s_movrels_b32 s30, s5\n s_movreld_b32 s20, s1"));
-  EXPECT_EQ(m.s(30), 8u);
-  EXPECT_EQ(m.s(23), 1u);
+  EXPECT_PAIRS((m.s(30), 8u), (m.s(23), 1u));
 }
 
 TEST(scalar, faults_are_named) {
   {
     machine m;
     const fault& f = m.run("s_mov_b32 s0, 1\n s_trap 2");
-    EXPECT_EQ(f.what, fault::kind::trap);
-    EXPECT_EQ(f.trap, 2u);
+    EXPECT_PAIRS((f.what, fault::kind::trap), (f.trap, 2u));
   }
   {
     machine m;
@@ -252,8 +250,7 @@ TEST(scalar, faults_are_named) {
     machine m;
     m.w.set64(0, 0x4000);
     const fault& f = m.run("s_setpc_b64 s[0:1]");
-    EXPECT_EQ(f.what, fault::kind::memory);
-    EXPECT_EQ(f.address, 0x4000u);
+    EXPECT_PAIRS((f.what, fault::kind::memory), (f.address, 0x4000u));
   }
   {
     machine m;

@@ -33,8 +33,7 @@ TEST_F(nic_bnxt, inline_bytes_of_all_sizes) {
     go();
     expect_done(next_ - 1);
     for (unsigned i = 0; i < n; ++i) ASSERT_EQ(remote_[64 + n + i], static_cast<unsigned char>(0xc0 + i)) << n;
-    EXPECT_EQ(remote_[63 + n], 0x11);
-    EXPECT_EQ(remote_[64 + n + n], 0x11);
+    EXPECT_PAIRS((remote_[63 + n], 0x11), (remote_[64 + n + n], 0x11));
   }
 }
 

@@ -58,8 +58,7 @@ TEST_F(nic_bnxt_codec, one_completion_for_a_full_ring) {
   state.credits = 0;
   cqe({0, 0, 0, 0});
   reap();
-  EXPECT_EQ(state.completed, 24u);
-  EXPECT_EQ(state.credits, 8);
+  EXPECT_PAIRS((state.completed, 24u), (state.credits, 8));
 }
 
 // `unit` is 8 in variable mode, which names what failed by its slot.

@@ -287,11 +287,10 @@ TYPED_TEST(nic_dialect_lane, a_wrong_remote_key_fails_the_ring) {
   this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     rdma::work w = rig.op(verb::write, payload::memory, 0, 0, 100);
     w.rkey ^= 0x100;
-    EXPECT_EQ(post_and_wait(rig, w), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(rig.state().vendor, TypeParam::k_remote_access);
-    EXPECT_EQ(rig.state().failed_ticket, s.ticket_start);
-    EXPECT_EQ(post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 100)), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(rig.quiet(), XIO_ERR_TRANSPORT);
+    EXPECT_PAIRS((post_and_wait(rig, w), XIO_ERR_TRANSPORT), (rig.state().vendor, TypeParam::k_remote_access),
+                 (rig.state().failed_ticket, s.ticket_start),
+                 (post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 100)), XIO_ERR_TRANSPORT),
+                 (rig.quiet(), XIO_ERR_TRANSPORT));
   });
 }
 
@@ -308,9 +307,8 @@ TYPED_TEST(nic_dialect_lane, what_was_before_is_complete) {
       EXPECT_EQ(ring_wait_below<typename TypeParam::codec>(rig.ring(), s.ticket_start + 4, rig.world()),
                 XIO_ERR_TRANSPORT);
       for (u64 i = 0; i < 3; ++i) EXPECT_EQ(ring_test(rig.ring(), s.ticket_start + i), XIO_OK) << i;
-      EXPECT_EQ(ring_test(rig.ring(), s.ticket_start + 3), XIO_ERR_TRANSPORT);
-      EXPECT_EQ(rig.state().failed_ticket, s.ticket_start + 3);
-      EXPECT_EQ(rig.state().vendor, end.vendor);
+      EXPECT_PAIRS((ring_test(rig.ring(), s.ticket_start + 3), XIO_ERR_TRANSPORT),
+                   (rig.state().failed_ticket, s.ticket_start + 3), (rig.state().vendor, end.vendor));
       rig.nic().set_faults(nullptr);
     });
 }

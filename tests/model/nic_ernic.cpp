@@ -101,9 +101,8 @@ class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
   void expect_error(unsigned status, rule why) {
     ASSERT_TRUE(has_cqe());
     const unsigned char* c = cq_ + 4096 + cq_next_++ % k_cq_depth * 64;
-    EXPECT_EQ(get(c, 8), status == k_fatal ? 0 : k_request + next_ - 1);
-    EXPECT_EQ(get(c + 20, 4), status);
-    EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
+    EXPECT_PAIRS((get(c, 8), status == k_fatal ? 0 : k_request + next_ - 1), (get(c + 20, 4), status),
+                 (get(c + 40, 4), static_cast<unsigned>(why)));
     EXPECT_FALSE(has_cqe());
     EXPECT_TRUE(remote_is(0x11));
   }
@@ -133,8 +132,7 @@ TEST_F(nic_ernic, reads_gathers_and_nothing) {
   copy(4, 512, 64);
   go();
   expect_done(2, 64);
-  EXPECT_EQ(local_[63], 0x77);
-  EXPECT_EQ(local_[64], static_cast<unsigned char>(64 * 7 + 1));
+  EXPECT_PAIRS((local_[63], 0x77), (local_[64], static_cast<unsigned char>(64 * 7 + 1)));
   unsigned char* e = copy(0, 8, 60);
   put32(e + 8, 3);
   sge(e, 0, 1000, 10);
@@ -142,8 +140,7 @@ TEST_F(nic_ernic, reads_gathers_and_nothing) {
   sge(e, 2, 2000, 50);
   go();
   expect_done(1, 60);
-  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 1000, 10), 0);
-  EXPECT_EQ(std::memcmp(remote_ + 18, local_ + 2000, 50), 0);
+  EXPECT_PAIRS((std::memcmp(remote_ + 8, local_ + 1000, 10), 0), (std::memcmp(remote_ + 18, local_ + 2000, 50), 0));
   put32(copy(0, 8, 0) + 8, 0);
   go();
   expect_done(1, 0);

@@ -50,8 +50,7 @@ TEST_F(nic_ernic_codec, one_completion_for_a_full_ring) {
   state.credits = 0;
   cqe({0, 0, 23});
   reap();
-  EXPECT_EQ(state.completed, 24u);
-  EXPECT_EQ(state.credits, 8);
+  EXPECT_PAIRS((state.completed, 24u), (state.credits, 8));
 }
 
 TEST(nic_ernic_codec_fails, with_what_failed_first) {

@@ -109,8 +109,7 @@ class ionic_rig : public xio::test::nic_by_hand {
   }
   void expect_error(u32 nth, u64 at, u32 why, bool remote) const {
     const u8* c = cqe(nth);
-    EXPECT_EQ(get32(c + 24), why);
-    EXPECT_EQ(get32(c + 28) & 0xfe, 2u | ((remote ? 2u : 3u) << 5));
+    EXPECT_PAIRS((get32(c + 24), why), (get32(c + 28) & 0xfe, 2u | ((remote ? 2u : 3u) << 5)));
     if (remote) {
       EXPECT_EQ(get32(c + 4), (at + 1) & 0xffffff);
     } else {
@@ -151,9 +150,8 @@ TEST_P(nic_ionic, gathers_from_two_places) {
   put32(e + 60, key_);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(remote_, local_ + 100, 10), 0);
-  EXPECT_EQ(std::memcmp(remote_ + 10, local_ + 500, 20), 0);
-  EXPECT_EQ(remote_[30], 0x11);
+  EXPECT_PAIRS((std::memcmp(remote_, local_ + 100, 10), 0), (std::memcmp(remote_ + 10, local_ + 500, 20), 0),
+               (remote_[30], 0x11));
 }
 
 TEST_P(nic_ionic, carries_every_inline_length) {
@@ -290,8 +288,7 @@ TEST_P(nic_ionic, what_follows_a_failure_is_flushed) {
   if (!p_.collapsed) {
     EXPECT_EQ(get32(cqe(2) + 24), k_flushed);
   }
-  EXPECT_EQ(remote_[0], local_[0]);
-  EXPECT_EQ(remote_[16], 0x11);
+  EXPECT_PAIRS((remote_[0], local_[0]), (remote_[16], 0x11));
 }
 
 TEST_P(nic_ionic, many_laps) {

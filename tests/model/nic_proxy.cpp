@@ -89,10 +89,7 @@ class proxy_rig {
     post();
     run();
   }
-  void expect_done() {
-    EXPECT_EQ(done_[0], next_);
-    EXPECT_EQ(done_[1], 0u);
-  }
+  void expect_done() { EXPECT_PAIRS((done_[0], next_), (done_[1], 0u)); }
   void expect_error(u64 at, u32 why, rule which) {
     EXPECT_PAIRS((done_[0], at | k_failed), (low(done_[1]), why), (high(done_[1]), static_cast<u32>(which)));
   }
@@ -309,8 +306,7 @@ TEST_F(nic_proxy, what_follows_a_failure_is_dropped) {
   entry(k_write | k_asks, 8, 16, 16);
   go();
   expect_error(1, k_remote_access, rule::remote_key);
-  EXPECT_EQ(remote_[0], local_[0]);
-  EXPECT_EQ(remote_[16], 0x11);
+  EXPECT_PAIRS((remote_[0], local_[0]), (remote_[16], 0x11));
 }
 
 TEST(nic_proxy_laps, generations_wrap_with_their32_bits) {

@@ -129,8 +129,7 @@ TEST_F(nic_strict, inline_bytes_of_all_sizes) {
     go();
     expect_done(first);
     for (unsigned i = 0; i < n; ++i) EXPECT_EQ(remote_[64 + n + i], 0xc0 + i);
-    EXPECT_EQ(remote_[63 + n], 0x11);
-    EXPECT_EQ(remote_[64 + n + n], 0x11);
+    EXPECT_PAIRS((remote_[63 + n], 0x11), (remote_[64 + n + n], 0x11));
   }
 }
 
@@ -380,8 +379,7 @@ TEST_F(nic_strict, ringing_before_the_connection) {
   number_ = number;
   write(0, 8);
   go();
-  EXPECT_EQ(other[63] >> 4, 13);
-  EXPECT_EQ(other[54], static_cast<unsigned>(rule::not_connected));
+  EXPECT_PAIRS((other[63] >> 4, 13), (other[54], static_cast<unsigned>(rule::not_connected)));
 }
 
 // --- Order, flushing, wraps, faults ------------------------------------------------------------------

@@ -87,9 +87,7 @@ TEST_F(nic_tcp_link, is_named_when_something_comes) {
   using links = std::vector<const void*>;
   EXPECT_EQ(named(), links{});
   write(wired[4], record_of("a"));
-  EXPECT_EQ(named(), links{wired[4].way.get()});
-  EXPECT_EQ(receive(wired[4]), payloads{"a"});
-  EXPECT_EQ(named(), links{});
+  EXPECT_PAIRS((named(), links{wired[4].way.get()}), (receive(wired[4]), payloads{"a"}), (named(), links{}));
   wired[7].remote.reset();
   EXPECT_EQ(named(), links{wired[7].way.get()});
   receive(wired[7]);
@@ -149,8 +147,7 @@ TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {
   const unsigned char* const buffer = room_.in[0].data();
 
   write(other, record);
-  EXPECT_EQ(receive(other), payloads{"a frame that comes in two pieces"});
-  EXPECT_EQ(receive(lost), payloads{});
+  EXPECT_PAIRS((receive(other), payloads{"a frame that comes in two pieces"}), (receive(lost), payloads{}));
   ASSERT_EQ(room_.in.size(), 1u);
   EXPECT_EQ(room_.in[0].data(), buffer);
 }

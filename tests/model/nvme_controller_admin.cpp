@@ -130,12 +130,11 @@ TEST(nvme_identify, tells_its_shape) {
   EXPECT_EQ(all.identified<std::uint8_t>(525), 0x07u);     // VWC
   EXPECT_EQ(all.identified<std::uint32_t>(536), 1u);       // SGLS
   ASSERT_EQ(all.admin(w::make_identify(w::cns::active_namespaces, 1, all.data_bus())), 0u);
-  EXPECT_EQ(all.identified<std::uint32_t>(0), 2u);
-  EXPECT_EQ(all.identified<std::uint32_t>(4), 3u);
-  EXPECT_EQ(all.identified<std::uint32_t>(8), 0u);
-  EXPECT_EQ(all.admin(w::make_identify(w::cns::active_namespaces, 0xfffffffe, all.data_bus())), 0x00bu);
-  EXPECT_EQ(all.admin(w::make_identify(w::cns::name_space, 4, all.data_bus())), 0x00bu);
-  EXPECT_EQ(all.admin(w::make_identify(static_cast<w::cns>(0x40), 0, all.data_bus())), 0x002u);
+  EXPECT_PAIRS((all.identified<std::uint32_t>(0), 2u), (all.identified<std::uint32_t>(4), 3u),
+               (all.identified<std::uint32_t>(8), 0u),
+               (all.admin(w::make_identify(w::cns::active_namespaces, 0xfffffffe, all.data_bus())), 0x00bu),
+               (all.admin(w::make_identify(w::cns::name_space, 4, all.data_bus())), 0x00bu),
+               (all.admin(w::make_identify(static_cast<w::cns>(0x40), 0, all.data_bus())), 0x002u));
 
   hand none({.shape = {.mdts_bytes = 0,
                        .write_cache = false,
@@ -272,9 +271,8 @@ TEST(nvme_admin, aborts_what_waits) {
   EXPECT_EQ(h.run(h.admin_queue(), w::make_abort(1, 77)).dw[0], 0u);
   const w::cqe e = h.next(q);
   h.consume(q);
-  EXPECT_EQ(w::cqe_cid(e.dw[3]), 77);
-  EXPECT_EQ(h.status(e), 0x007u);
-  EXPECT_EQ(h.run(h.admin_queue(), w::make_abort(9, 1)).dw[0], 1u);
+  EXPECT_PAIRS((w::cqe_cid(e.dw[3]), 77), (h.status(e), 0x007u),
+               (h.run(h.admin_queue(), w::make_abort(9, 1)).dw[0], 1u));
   // The id is free again.
   h.put(q, w::make_io(w::opcode::read, 77, 1, h.data_bus(), 0, 0, 1));
   h.ring(q);
@@ -345,15 +343,12 @@ TEST(nvme_admin, wrong_queues) {
   hand h({.shape = {.max_entries = 16, .max_queues = 2}});
   ASSERT_EQ(h.admin(w::make_set_features(w::feature::number_of_queues, 0x00010001)), 0u);
   const std::uint64_t at = h.bus(0x40000);
-  EXPECT_EQ(h.admin(w::make_create_cq(0, 8, at)), 0x101u);
-  EXPECT_EQ(h.admin(w::make_create_cq(3, 8, at)), 0x101u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 1, at)), 0x102u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 17, at)), 0x102u);
+  EXPECT_PAIRS((h.admin(w::make_create_cq(0, 8, at)), 0x101u), (h.admin(w::make_create_cq(3, 8, at)), 0x101u),
+               (h.admin(w::make_create_cq(1, 1, at)), 0x102u), (h.admin(w::make_create_cq(1, 17, at)), 0x102u));
   w::sqe interrupts = w::make_create_cq(1, 8, at);
   interrupts.dw[11] |= 2;
-  EXPECT_EQ(h.admin(interrupts), 0x108u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at + 16)), 0x013u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, 0x1000)), 0x004u);
+  EXPECT_PAIRS((h.admin(interrupts), 0x108u), (h.admin(w::make_create_cq(1, 8, at + 16)), 0x013u),
+               (h.admin(w::make_create_cq(1, 8, 0x1000)), 0x004u));
   ASSERT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0u);
   EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0x101u);
   EXPECT_EQ(h.admin(w::make_create_sq(1, 8, h.bus(0x50000), 2)), 0x100u);
@@ -368,10 +363,8 @@ TEST(nvme_admin, wrong_queues) {
   *h.reg(0x14) = 1;
   EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0x102u);
   *h.reg(0x14) = 0x00460001;
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0u);
-  EXPECT_EQ(h.admin(w::make_command(0x7f, 0, 0, 0, 0)), 0x001u);
+  EXPECT_PAIRS((h.admin(w::make_create_cq(1, 8, at)), 0u), (h.admin(w::make_command(0x7f, 0, 0, 0, 0)), 0x001u));
   w::sqe sgl = w::make_identify(w::cns::controller, 0, h.data_bus());
   sgl.dw[0] |= 1 << 14;
-  EXPECT_EQ(h.admin(sgl), 0x002u);
-  EXPECT_EQ(h.device().invalid_doorbells(), 0u);
+  EXPECT_PAIRS((h.admin(sgl), 0x002u), (h.device().invalid_doorbells(), 0u));
 }

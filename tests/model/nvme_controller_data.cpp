@@ -155,8 +155,7 @@ TEST(nvme_data, sgls_one_thing_wrong) {
   const auto aligned = [&](std::uint64_t at) {
     return dwords.io(w::with_sgl(read_of(0, 1), w::make_sgl(w::sgl::data_block, dwords.data_bus(at), 512)));
   };
-  EXPECT_EQ(aligned(4), 0u);
-  EXPECT_EQ(aligned(2), 0x01eu);
+  EXPECT_PAIRS((aligned(4), 0u), (aligned(2), 0x01eu));
 }
 
 // 3.2.1 of the command set: what differs is found wherever it is; nothing is written.
@@ -175,9 +174,7 @@ TEST(nvme_data, compares) {
       EXPECT_EQ(compare(0, 16), 0x285u) << at;
       h.data()[at] ^= 1;
     }
-    EXPECT_EQ(compare(0, 16), 0u);
-    EXPECT_EQ(compare(2047, 2), 0x080u);
-    EXPECT_EQ(h.file().read(), stamped_data(1 << 20));
+    EXPECT_PAIRS((compare(0, 16), 0u), (compare(2047, 2), 0x080u), (h.file().read(), stamped_data(1 << 20)));
   }
   // A protected namespace may be compared with.
   hand h({.flags = XIO_STORAGE_READ_ONLY});
@@ -288,10 +285,8 @@ TEST(nvme_data, namespaces_keep_apart) {
   };
   EXPECT_EQ(on(w::opcode::read, 3, 1, 1), 0u);
   EXPECT_TRUE(stamped(h.data(), 2 * (256 << 10) + 512, 512));
-  EXPECT_EQ(on(w::opcode::read, 3, 511, 2), 0x080u);
-  EXPECT_EQ(on(w::opcode::read, 5, 0, 1), 0x00bu);
-  EXPECT_EQ(on(w::opcode::read, 0, 0, 1), 0x00bu);
-  EXPECT_EQ(on(w::opcode::write_zeroes, 2, 0, 512), 0u);
+  EXPECT_PAIRS((on(w::opcode::read, 3, 511, 2), 0x080u), (on(w::opcode::read, 5, 0, 1), 0x00bu),
+               (on(w::opcode::read, 0, 0, 1), 0x00bu), (on(w::opcode::write_zeroes, 2, 0, 512), 0u));
   std::vector<unsigned char> want = stamped_data(1 << 20);
   std::memset(want.data() + (256 << 10), 0, 256 << 10);
   EXPECT_EQ(h.file().read(), want);

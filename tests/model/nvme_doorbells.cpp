@@ -107,8 +107,7 @@ TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
   memory[2 * 2] = 6;
   out.busy = false;
   EXPECT_TRUE(keeper.poll());
-  EXPECT_EQ(out.seen.size(), 3u);
-  EXPECT_EQ(out.seen.back(), entry(0x1000 + 2 * 8, 6));
+  EXPECT_PAIRS((out.seen.size(), 3u), (out.seen.back(), entry(0x1000 + 2 * 8, 6)));
   // A queue that begins anew is at 0 without being told.
   memory[2 * 2] = 0;
   keeper.restart(1);

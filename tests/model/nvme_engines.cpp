@@ -238,9 +238,7 @@ TEST_F(engines, another_thread_assists_with_many_reads) {
 TEST_F(engines, many_reads_of_a_full_ledger_find_room_again) {
   const auto e = over_ledger();
   for (std::size_t i = 0; i < 16; ++i) e->start(job(i, file_job::kind::read));
-  EXPECT_EQ(e->room(), 0u);
-  EXPECT_EQ(over(*e).size(), 16u);
-  EXPECT_EQ(e->room(), 16u);
+  EXPECT_PAIRS((e->room(), 0u), (over(*e).size(), 16u), (e->room(), 16u));
 }
 
 TEST_F(engines, there_is_room_for_what_the_other_engine_takes) {

@@ -213,9 +213,8 @@ class nvme_failures : public testing::TestWithParam<shape> {
   }
   void TearDown() override {
     if (world_ == nullptr) return;
-    EXPECT_EQ(xio_storage_close(world_, a_.storage), XIO_OK);
-    EXPECT_EQ(xio_ctx_destroy(world_, a_.ctx), XIO_OK);
-    EXPECT_EQ(xio_finalize(world_), XIO_OK);
+    EXPECT_PAIRS((xio_storage_close(world_, a_.storage), XIO_OK), (xio_ctx_destroy(world_, a_.ctx), XIO_OK),
+                 (xio_finalize(world_), XIO_OK));
     for (const char* name : {"XIO_NVME_DOORBELL", "XIO_MODEL_FAULTS", "XIO_NVME_MDTS"}) unsetenv(name);
   }
   void expect_nothing_false() {

@@ -108,22 +108,18 @@ TEST(nvme_faults, a_status_for_one_command) {
   h.make_queues();
   h.device().inject(plan("nvme_error@2=write_fault,nvme_error=1:0x3a1/read/lba100-107"));
   stamp(h.data(), 0, 512, 3);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 0)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 2)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 3)), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 0)), 0u), (h.io(command(w::opcode::write, 0, h, 1)), 0u),
+               (h.io(command(w::opcode::write, 0, h, 2)), 0x280u), (h.io(command(w::opcode::write, 0, h, 3)), 0u));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 99, 2)), 0x3a1u);
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 107)), 0x3a1u);
   EXPECT_TRUE(stamped(h.data(), 0, 512, 3));
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 108)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 100)), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::read, 0, h, 108)), 0u), (h.io(command(w::opcode::write, 0, h, 100)), 0u));
   const auto file = h.file().read();
   EXPECT_TRUE(stamped(file.data() + 512, 0, 512, 3));
   EXPECT_TRUE(stamped(file.data() + 1024, 1024, 512));
   // The error log names them: the last read first.
   ASSERT_EQ(h.admin(w::make_get_log_page(w::log_page::error_information, 64, false, h.data_bus())), 0u);
-  EXPECT_EQ(h.identified<std::uint16_t>(12), 0x3a1u << 1);
-  EXPECT_EQ(h.identified<std::uint64_t>(16), 107u);
+  EXPECT_PAIRS((h.identified<std::uint16_t>(12), 0x3a1u << 1), (h.identified<std::uint64_t>(16), 107u));
 }
 
 // The same seed gives the same faults; about as many as the chance says.
@@ -179,9 +175,7 @@ TEST(nvme_faults, memory_goes_before_the_command) {
   h.ring(q);
   h.turn();
   h.device().dma().remove(h.data());
-  EXPECT_EQ(hand::status(h.next(q)), w::k_data_transfer_error);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
-  EXPECT_EQ(h.data()[0], 0x77);
+  EXPECT_PAIRS((hand::status(h.next(q)), w::k_data_transfer_error), (h.device().dma_faults(), 1u), (h.data()[0], 0x77));
 }
 
 TEST(nvme_faults, memory_goes_under_the_command) {
@@ -195,8 +189,7 @@ TEST(nvme_faults, memory_goes_under_the_command) {
   hand h(apart);
   now = &h;
   h.make_queues();
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error), (h.device().dma_faults(), 1u));
 }
 
 // Other memory may be unmapped without harm; a queue's is missed at once.
@@ -207,12 +200,10 @@ TEST(nvme_faults, memory_of_queues_goes) {
   h.make_queues();
   h.device().dma().remove(h.data());
   h.turn(2);
-  EXPECT_EQ(h.io(command(w::opcode::flush, 0, h)), 0u);
-  EXPECT_EQ(h.device().dma_faults(), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::flush, 0, h)), 0u), (h.device().dma_faults(), 0u));
   h.device().dma().remove(h.memory());
   h.turn();
-  EXPECT_EQ(h.csts() & w::k_csts_cfs, w::k_csts_cfs);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
+  EXPECT_PAIRS((h.csts() & w::k_csts_cfs, w::k_csts_cfs), (h.device().dma_faults(), 1u));
 }
 
 // Completions in random order: all come, each once, and not in the order of the commands.
@@ -264,12 +255,10 @@ TEST(nvme_faults, the_file_refuses) {
   h.make_queues();
   h.device().inject(
       plan("nvme_file@0=no_space/write,nvme_file@1=io_error/read,nvme_file@2=io_error/flush,nvme_file@3=no_space"));
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0x281u);
-  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h)), 0x285u);
-  EXPECT_EQ(h.file().read(), stamped_data(1 << 20));
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(command(w::opcode::read, 0, h)), 0x281u),
+               (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
+               (h.io(command(w::opcode::write_zeroes, 0, h)), 0x280u),
+               (h.io(command(w::opcode::compare, 0, h)), 0x285u), (h.file().read(), stamped_data(1 << 20)));
 }
 
 // A file that is made shorter under the drive: reads of what is left go on, nothing is written behind the hole.
@@ -279,13 +268,12 @@ TEST(nvme_faults, a_file_that_is_cut) {
   EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
   ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1000)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 1000)), 0x281u);
-  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u);
-  EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 1000)), 0x280u),
+               (h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u),
+               (h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
+               (h.io(command(w::opcode::read, 0, h, 1000)), 0x281u),
+               (h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u),
+               (h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u));
   EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 127, 2)), 0x281u);  // half of it is there
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 127)), 0u);
   EXPECT_TRUE(stamped(h.data(), 127 * 512, 512));

@@ -92,9 +92,7 @@ TEST_P(mapped, pages_are_written_and_their_neighbours_are_not) {
     stamp(&want[i * k_page], i * k_page, k_page, 7);
     jobs.push_back(job(kind::write, i * k_page, &memory[i * k_page], k_page));
   }
-  EXPECT_EQ(move(pages, jobs), jobs.size());
-  EXPECT_EQ(f.scratch.read(), want);
-  EXPECT_EQ(f.scratch.size(), k_bytes);
+  EXPECT_PAIRS((move(pages, jobs), jobs.size()), (f.scratch.read(), want), (f.scratch.size(), k_bytes));
 }
 
 // More than one system call takes, in both directions, and each in its order.
@@ -129,8 +127,7 @@ TEST_P(mapped, small_blocks_share_a_page) {
   EXPECT_EQ(move(pages, jobs), 6u);
   for (const std::size_t block : {9, 11, 12, 15, 16, 23}) {
     EXPECT_TRUE(stamped(&memory[block * 1000 + 13], block * 512, 512, 4)) << block;
-    EXPECT_EQ(memory[block * 1000 + 12], 0xee);
-    EXPECT_EQ(memory[block * 1000 + 13 + 512], 0xee);
+    EXPECT_PAIRS((memory[block * 1000 + 12], 0xee), (memory[block * 1000 + 13 + 512], 0xee));
   }
 }
 

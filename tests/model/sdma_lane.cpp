@@ -91,8 +91,7 @@ TEST(sdma_lane, splits_at_the_chunk_and_goes_round_a_ring_of_four_at_a_32_bit_wr
       n.expect_guards(200, bytes);
     }
     EXPECT_GT(n.ring.state->completed, u64{1} << 32);
-    EXPECT_EQ(n.ring.state->completed, n.ring.state->issued);
-    EXPECT_EQ(n.ring.state->credits, 4);
+    EXPECT_PAIRS((n.ring.state->completed, n.ring.state->issued), (n.ring.state->credits, 4));
   }
 }
 
@@ -217,8 +216,7 @@ TEST(sdma_lane, one_poster_alone_goes_round_a_ring_of_four) {
     ASSERT_EQ(std::memcmp(n.heap.data() + at, n.local.data() + at, bytes), 0) << i;
     ASSERT_EQ(n.heap[at + bytes], k_poison);
   }
-  EXPECT_EQ(n.ring.state->ops, n.ring.state->doorbells);
-  EXPECT_EQ(n.ring.state->published, n.ring.state->issued);
+  EXPECT_PAIRS((n.ring.state->ops, n.ring.state->doorbells), (n.ring.state->published, n.ring.state->issued));
 }
 
 TEST(sdma_lane, one_poster_alone_times_out_when_nobody_takes_its_work) {
@@ -326,8 +324,7 @@ TEST(sdma_lane, an_engine_that_sleeps_is_a_timeout) {
   u64 nowhere = 0;
   n.ring.sdma.doorbell = &nowhere;
   ASSERT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_OK);
-  EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);
-  EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);
+  EXPECT_PAIRS((n.quiet(), XIO_ERR_TIMEOUT), (n.quiet(), XIO_ERR_TIMEOUT));
 }
 
 TEST(sdma_open, says_what_is_wrong) {

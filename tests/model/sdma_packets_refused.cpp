@@ -219,8 +219,7 @@ TEST_P(sdma_refuses, and_names_the_dword_and_lives_on) {
   EXPECT_EQ(std::memcmp(b.memory.dst + 2048, b.memory.src, 16), 0);
   for (std::size_t i = 0; i < arena::k_bytes; ++i) ASSERT_TRUE((i >= 2048 && i < 2064) || b.memory.dst[i] == 0xcd) << i;
   b.queue.submit(fence(&b.memory.words[3], 9));
-  EXPECT_EQ(b.memory.words[0], 0u);
-  EXPECT_EQ(b.memory.words[3], 0u);
+  EXPECT_PAIRS((b.memory.words[0], 0u), (b.memory.words[3], 0u));
   other.submit(fence(&b.memory.words[4], 9));
   EXPECT_EQ(b.memory.words[4], 9u);
   EXPECT_EQ(other.stopped_by(), fault::none);

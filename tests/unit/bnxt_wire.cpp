@@ -33,20 +33,17 @@ TEST(bnxt_wire, header) {
 TEST(bnxt_wire, second_headers_and_sges) {
   std::uint32_t dw[4];
   w::put_remote(dw, 0x0102030405060708, 0x11121314);
-  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0}));
-  EXPECT_EQ(w::get_remote(dw).address, 0x0102030405060708u);
-  EXPECT_EQ(w::get_remote(dw).rkey, 0x11121314u);
+  EXPECT_PAIRS((bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0, 0, 0, 0})),
+               (w::get_remote(dw).address, 0x0102030405060708u), (w::get_remote(dw).rkey, 0x11121314u));
   dw[3] = 1;
   EXPECT_NE(w::get_remote(dw).reserved, 0u);
   w::put_atomic(dw, 0x0102030405060708, 0x1112131415161718);
-  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11}));
-  EXPECT_EQ(w::get_atomic(dw).swap_or_add, 0x0102030405060708u);
-  EXPECT_EQ(w::get_atomic(dw).compare, 0x1112131415161718u);
+  EXPECT_PAIRS((bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11})),
+               (w::get_atomic(dw).swap_or_add, 0x0102030405060708u), (w::get_atomic(dw).compare, 0x1112131415161718u));
   w::put_sge(dw, 0x0102030405060708, 0x11121314, 0x21222324);
-  EXPECT_EQ(bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21}));
-  EXPECT_EQ(w::get_sge(dw).address, 0x0102030405060708u);
-  EXPECT_EQ(w::get_sge(dw).lkey, 0x11121314u);
-  EXPECT_EQ(w::get_sge(dw).bytes, 0x21222324u);
+  EXPECT_PAIRS((bytes_of(dw, 16), (bytes{8, 7, 6, 5, 4, 3, 2, 1, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21})),
+               (w::get_sge(dw).address, 0x0102030405060708u), (w::get_sge(dw).lkey, 0x11121314u),
+               (w::get_sge(dw).bytes, 0x21222324u));
 }
 
 // enum bnxt_re_wr_opcode, enum bnxt_re_wr_flags; main.h and bnxt_re-abi.h for the sizes.
@@ -128,10 +125,9 @@ TEST(bnxt_wire, completion) {
   std::uint32_t dw[w::k_cqe_dwords];
   static_assert(sizeof dw == sizeof cqe && sizeof dw == w::k_cqe_bytes);
   std::memcpy(dw, cqe, sizeof dw);
-  EXPECT_EQ(w::cqe_consumer(dw[w::k_cqe_consumer_at]), 0x1234u);
-  EXPECT_EQ(w::cqe_state_phase(dw[w::k_cqe_state_at]), 1u);
-  EXPECT_EQ(w::cqe_state_type(dw[w::k_cqe_state_at]), static_cast<unsigned>(w::cqe_terminal));
-  EXPECT_EQ(w::cqe_state_status(dw[w::k_cqe_state_at]), 0x0au);
+  EXPECT_PAIRS((w::cqe_consumer(dw[w::k_cqe_consumer_at]), 0x1234u), (w::cqe_state_phase(dw[w::k_cqe_state_at]), 1u),
+               (w::cqe_state_type(dw[w::k_cqe_state_at]), static_cast<unsigned>(w::cqe_terminal)),
+               (w::cqe_state_status(dw[w::k_cqe_state_at]), 0x0au));
   const std::uint32_t state = w::cqe_state(1, w::cqe_terminal, 0x0a);
   EXPECT_EQ(bytes_of(&state, 4), (bytes{0x1d, 0x0a, 0, 0}));
 }

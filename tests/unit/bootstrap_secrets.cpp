@@ -479,8 +479,7 @@ TEST(pair_seals, open_what_that_rank_sealed_for_this_one_and_nothing_else) {
     altered[i] ^= std::byte{1};
     EXPECT_FALSE(seals[1]->unseal(0, 7, altered, plain.data())) << "byte " << i;
   }
-  EXPECT_EQ(seals[0]->tag_to(1, 7), seals[1]->tag_from(0, 7));
-  EXPECT_EQ(seals[1]->tag_to(0, 7), seals[0]->tag_from(1, 7));
+  EXPECT_PAIRS((seals[0]->tag_to(1, 7), seals[1]->tag_from(0, 7)), (seals[1]->tag_to(0, 7), seals[0]->tag_from(1, 7)));
   for (const std::uint64_t other : {seals[0]->tag_to(1, 8), seals[0]->tag_to(2, 7), seals[1]->tag_to(0, 7)})
     EXPECT_NE(seals[0]->tag_to(1, 7), other);
 }

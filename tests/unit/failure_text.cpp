@@ -209,8 +209,7 @@ TEST(failure_text, a_sentence_is_cut_where_its_room_ends) {
   } x;
   std::memset(&x, 0x5a, sizeof x);
   put_sentence(x.info, std::string(1000, 'a'));
-  EXPECT_EQ(std::strlen(x.info.sentence), sizeof x.info.sentence - 1);
-  EXPECT_EQ(std::memcmp(x.guard, "ZZZZZZZZ", 8), 0);
+  EXPECT_PAIRS((std::strlen(x.info.sentence), sizeof x.info.sentence - 1), (std::memcmp(x.guard, "ZZZZZZZZ", 8), 0));
   put_sentence(x.info, "b");
   EXPECT_STREQ(x.info.sentence, "b");
   EXPECT_EQ(x.info.sentence[200], '\0');

@@ -16,11 +16,7 @@ namespace {
 using xio::gpu::fine_grain_facts;
 using xio::gpu::fine_grain_obstacle;
 using xio::test::says;
-using xio::topology::find_kfd_node;
-using xio::topology::find_named_kfd_node;
-using xio::topology::find_runtime_kfd_node;
-using xio::topology::missing_for_runtime;
-using xio::topology::pci_function_of;
+using namespace xio::topology;
 
 fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
   fine_grain_facts f;

@@ -7,9 +7,7 @@
 namespace {
 
 using xio::dev::hdp_way;
-using xio::memory::decide_hdp;
-using xio::memory::hdp_facts;
-using xio::memory::hdp_link;
+using namespace xio::memory;
 using xio::test::says;
 
 // A discrete GPU in a PC of today, with all that could flush it.

@@ -77,11 +77,9 @@ TEST_F(hip_kinds, heaps_are_as_the_table_or_the_variable_says) {
     return g.taken.at(0).flags;
   };
   start("gfx942");
-  EXPECT_EQ(flags(heap_kind::device), 0x3u);
-  EXPECT_EQ(flags(heap_kind::fine), 0x1u);
+  EXPECT_PAIRS((flags(heap_kind::device), 0x3u), (flags(heap_kind::fine), 0x1u));
   start("gfx90a");
-  EXPECT_EQ(flags(heap_kind::device), 0x1u);
-  EXPECT_EQ(flags(heap_kind::uncached), 0x3u);
+  EXPECT_PAIRS((flags(heap_kind::device), 0x1u), (flags(heap_kind::uncached), 0x3u));
   start("gfx942", 50221153);
   EXPECT_EQ(flags(heap_kind::device), 0x1u);
   EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [] { make_heap(k_bytes, heap_kind::uncached); }).find("HIP 5.2 has no"),
@@ -306,8 +304,7 @@ TEST_F(hip_kinds, a_page_that_all_refuse_is_said_once_with_what_to_install) {
   g.register_refuses = g.lock_refuses = true;
   int page = 0;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(map_registers(&page, 4096), nullptr);
-  EXPECT_EQ(map_registers(&page, 4096), nullptr);
+  EXPECT_PAIRS((map_registers(&page, 4096), nullptr), (map_registers(&page, 4096), nullptr));
   const std::string said = testing::internal::GetCapturedStderr();
   for (const char* words : {"warning", "doorbells", "hipHostRegister: refused on purpose",
                             "hsa_amd_memory_lock_to_pool: status 0x1008", "amdgpu-dkms"})

@@ -262,14 +262,12 @@ TEST(kmod_memory, runs_are_cut_into_rows_of_one_length) {
   ASSERT_EQ(a->rows().size(), 5u);
   const std::uint64_t wanted[] = {0x100000000, 0x100000000 + k_2m, 0x300000000, 0x200000000, 0x200000000 + k_2m};
   for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(a->address_of(i * k_2m), wanted[i]);
-    EXPECT_EQ(a->address_of(i * k_2m + k_2m - 1), wanted[i] + k_2m - 1);
+    EXPECT_PAIRS((a->address_of(i * k_2m), wanted[i]), (a->address_of(i * k_2m + k_2m - 1), wanted[i] + k_2m - 1));
   }
   // One page at the begin of a large run: a row for each page. The last run ends in the middle of one.
   const auto uneven = nvme::row_table::of({{0, 0x10000, 4096}, {4096, 0x100000000, 1 << 30}}, (1 << 30) + 512);
-  EXPECT_EQ(uneven->shift(), 12u);
-  EXPECT_EQ(uneven->rows().size(), (1u << 18) + 1);
-  EXPECT_EQ(uneven->address_of(1 << 30), 0x100000000u + (1 << 30) - 4096);
+  EXPECT_PAIRS((uneven->shift(), 12u), (uneven->rows().size(), (1u << 18) + 1),
+               (uneven->address_of(1 << 30), 0x100000000u + (1 << 30) - 4096));
 }
 
 TEST(kmod_memory, plain_memory_is_refused) {

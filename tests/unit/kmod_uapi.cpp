@@ -71,8 +71,7 @@ TEST_F(kmod, a_drive_by_its_controller) {
   put("class/block/nvme0n3/nsid", "3");
   put("class/block/nvme0n3/device/address", "0000:3b:00.0");
   const auto d = nvme::find_kmod_drive("x", "/dev/nvme0n3", where_);
-  EXPECT_EQ(d.bdf, "0000:3b:00.0");
-  EXPECT_EQ(d.nsid, 3u);
+  EXPECT_PAIRS((d.bdf, "0000:3b:00.0"), (d.nsid, 3u));
 }
 
 TEST_F(kmod, a_drive_that_several_controllers_may_lead_to) {
@@ -80,8 +79,7 @@ TEST_F(kmod, a_drive_that_several_controllers_may_lead_to) {
   put("class/block/nvme1n1/device/subsysnqn", "nqn.x");
   put("class/block/nvme1n1/device/nvme4/address", "10000:01:00.0");
   const auto d = nvme::find_kmod_drive("x", "/dev/nvme1n1", where_);
-  EXPECT_EQ(d.bdf, "10000:01:00.0");
-  EXPECT_EQ(d.nsid, 1u);
+  EXPECT_PAIRS((d.bdf, "10000:01:00.0"), (d.nsid, 1u));
 }
 
 TEST_F(kmod, drives_behind_a_network) {

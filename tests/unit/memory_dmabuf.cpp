@@ -51,10 +51,8 @@ TEST_F(dmabuf, holds_the_bytes_at_the_offset_that_it_says) {
     static_cast<unsigned char*>(m)[offset_] ^= 0xff;
     EXPECT_EQ(*at(r.first), static_cast<unsigned char>(data_[r.first] ^ 0xff)) << "it is the same memory";
     *at(r.first) = data_[r.first];
-    EXPECT_EQ(munmap(m, static_cast<std::size_t>(size)), 0);
-    EXPECT_EQ(fcntl(fd_, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    EXPECT_EQ(xio_mem_close_dmabuf(fd_), XIO_OK) << xio_last_error();
-    EXPECT_EQ(fcntl(fd_, F_GETFD), -1);
+    EXPECT_PAIRS((munmap(m, static_cast<std::size_t>(size)), 0), (fcntl(fd_, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC),
+                 (xio_mem_close_dmabuf(fd_), XIO_OK) << xio_last_error(), (fcntl(fd_, F_GETFD), -1));
   }
 }
 
@@ -78,8 +76,7 @@ TEST_F(dmabuf, memory_can_be_given_to_udmabuf) {
     if (says(target, "memfd:xio-vmem")) seals = fcntl(fd, F_GET_SEALS);
   }
   ASSERT_GE(seals, 0);
-  EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW);
-  EXPECT_EQ(seals & F_SEAL_WRITE, 0);
+  EXPECT_PAIRS((seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW), (seals & F_SEAL_WRITE, 0));
 }
 #endif
 

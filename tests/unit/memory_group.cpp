@@ -29,9 +29,8 @@ TEST(memory_group, one_above_may_be_the_tightest) {
   t.file("/sys/fs/cgroup/user/memory.stat", "anon 500000\nactive_file 30000\ninactive_file 50000\n");
   const auto found = tightest_memory_group(t.root);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->limit_file, t.root + "/sys/fs/cgroup/user/memory.max");
-  EXPECT_EQ(found->limit, 1000000u);
-  EXPECT_EQ(found->left, 1000000u - (700000u - 80000u));
+  EXPECT_PAIRS((found->limit_file, t.root + "/sys/fs/cgroup/user/memory.max"), (found->limit, 1000000u),
+               (found->left, 1000000u - (700000u - 80000u)));
 }
 
 TEST(memory_group, version_1_is_beside_version_2) {
@@ -42,8 +41,7 @@ TEST(memory_group, version_1_is_beside_version_2) {
   t.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
   const auto found = tightest_memory_group(t.root);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->limit, 5000u);
-  EXPECT_EQ(found->left, 0u);
+  EXPECT_PAIRS((found->limit, 5000u), (found->left, 0u));
 }
 
 // In a container /proc has a path of outside, and the group lies where the others' root would.

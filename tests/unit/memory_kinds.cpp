@@ -78,8 +78,7 @@ TEST_P(each_kind, is_aligned_as_asked) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % alignment, 0u);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % page(), 0u) << "no block shares a page with another";
     }
-    EXPECT_EQ(xio_mem_free(p), XIO_OK);
-    EXPECT_EQ(xio_mem_free(q), XIO_OK);
+    EXPECT_PAIRS((xio_mem_free(p), XIO_OK), (xio_mem_free(q), XIO_OK));
   }
 }
 

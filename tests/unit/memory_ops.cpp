@@ -171,8 +171,7 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
     ASSERT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
     EXPECT_EQ(info.status, status);
     EXPECT_STREQ(info.engine, engine);
-    EXPECT_EQ(info.vendor, vendor);
-    EXPECT_EQ(info.ticket, ticket);
+    EXPECT_PAIRS((info.vendor, vendor), (info.ticket, ticket));
   };
   const auto expect_sentence = [&](const char* sentence) { EXPECT_STREQ(info.sentence, sentence); };
   expect(XIO_OK, "", 0, 0);

@@ -5,10 +5,7 @@
 
 namespace {
 
-using xio::memory::align_down;
-using xio::memory::align_up;
-using xio::memory::page_span;
-using xio::memory::pages_of;
+using namespace xio::memory;
 
 constexpr std::uint64_t k_4k = 0x1000, k_16k = 0x4000, k_64k = 0x10000;
 constexpr std::uint64_t k_last = ~std::uint64_t{0};

@@ -17,9 +17,7 @@ using xio::options;
 using xio::world;
 using xio::rdma::probe_memory;
 using xio::rdma::probe_verdict;
-using xio::test::in_world;
-using xio::test::outcome_of;
-using xio::test::says;
+using namespace xio::test;
 namespace p = xio::proxy;
 
 // --- The probe on a NIC of which each direction is set -----------------------------------------------

@@ -25,14 +25,13 @@ mapping mapped(std::uint64_t begin, std::uint64_t end, const char* rights = "rw"
 
 TEST(usable, is_what_mappings_hold_without_a_gap) {
   const std::vector<mapping> all{mapped(0x1000, 0x2000), mapped(0x2000, 0x4000), mapped(0x5000, 0x6000)};
-  EXPECT_EQ(not_usable(all, 0x1000, 0x4000, false), "");
-  EXPECT_EQ(not_usable(all, 0x1fff, 0x2001, false), "");
-  EXPECT_EQ(not_usable(all, 0x5fff, 0x6000, false), "");
-  EXPECT_EQ(not_usable(all, 0xfff, 0x1001, false), "nothing is mapped at 0xfff");
-  EXPECT_EQ(not_usable(all, 0x3fff, 0x4001, false), "nothing is mapped at 0x4000");
-  EXPECT_EQ(not_usable(all, 0x1000, 0x6000, false), "nothing is mapped at 0x4000");
-  EXPECT_EQ(not_usable(all, 0x5000, 0x6001, false), "nothing is mapped at 0x6000");
-  EXPECT_EQ(not_usable({}, 0x5000, 0x6001, false), "nothing is mapped at 0x5000");
+  EXPECT_PAIRS((not_usable(all, 0x1000, 0x4000, false), ""), (not_usable(all, 0x1fff, 0x2001, false), ""),
+               (not_usable(all, 0x5fff, 0x6000, false), ""),
+               (not_usable(all, 0xfff, 0x1001, false), "nothing is mapped at 0xfff"),
+               (not_usable(all, 0x3fff, 0x4001, false), "nothing is mapped at 0x4000"),
+               (not_usable(all, 0x1000, 0x6000, false), "nothing is mapped at 0x4000"),
+               (not_usable(all, 0x5000, 0x6001, false), "nothing is mapped at 0x6000"),
+               (not_usable({}, 0x5000, 0x6001, false), "nothing is mapped at 0x5000"));
 }
 
 TEST(usable, is_what_may_be_read_and_written) {

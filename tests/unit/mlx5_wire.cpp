@@ -87,14 +87,13 @@ TEST(mlx5_wire, completion) {
   cqe[60] = 0xab, cqe[61] = 0xcd, cqe[62] = 0, cqe[63] = 13 << 4;  // counter, signature, op_own
   std::uint32_t dw[16];
   std::memcpy(dw, cqe, sizeof dw);
-  EXPECT_EQ(dw[w::k_cqe_bytes_at], xio::wire::be32(8));
-  EXPECT_EQ(w::cqe_syndrome(dw[w::k_cqe_syndrome_at]), 0x13u);
-  EXPECT_EQ(w::cqe_vendor_syndrome(dw[w::k_cqe_syndrome_at]), 0x99u);
-  EXPECT_EQ(w::cqe_syndromes(0x13, 0x99), dw[w::k_cqe_syndrome_at]);
-  EXPECT_EQ(w::cqe_send_opcode_qpn(0x12, 0x010203), dw[w::k_cqe_qpn_at]);
-  EXPECT_EQ(w::cqe_state_opcode(dw[w::k_cqe_state_at]), 13u);
-  EXPECT_EQ(w::cqe_state_counter(dw[w::k_cqe_state_at]), 0xabcdu);
-  EXPECT_EQ(w::cqe_state(0xabcd, w::cqe_request_error), dw[w::k_cqe_state_at]);
+  EXPECT_PAIRS((dw[w::k_cqe_bytes_at], xio::wire::be32(8)), (w::cqe_syndrome(dw[w::k_cqe_syndrome_at]), 0x13u),
+               (w::cqe_vendor_syndrome(dw[w::k_cqe_syndrome_at]), 0x99u),
+               (w::cqe_syndromes(0x13, 0x99), dw[w::k_cqe_syndrome_at]),
+               (w::cqe_send_opcode_qpn(0x12, 0x010203), dw[w::k_cqe_qpn_at]),
+               (w::cqe_state_opcode(dw[w::k_cqe_state_at]), 13u),
+               (w::cqe_state_counter(dw[w::k_cqe_state_at]), 0xabcdu),
+               (w::cqe_state(0xabcd, w::cqe_request_error), dw[w::k_cqe_state_at]));
 }
 
 TEST(mlx5_wire, decode_finds_stray_bits) {

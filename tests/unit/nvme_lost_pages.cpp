@@ -34,8 +34,7 @@ TEST_F(nvme_lost_pages, reads_find_ones_and_stores_are_kept_from_the_bus) {
   take_away();
   EXPECT_EQ(base_[0], 0xff) << "and not what was there before";
   base_[page_ + 5] = 9;
-  EXPECT_EQ(base_[page_ + 5], 9);
-  EXPECT_EQ(base_[page_ + 4], 0xff);
+  EXPECT_PAIRS((base_[page_ + 5], 9), (base_[page_ + 4], 0xff));
   EXPECT_EQ(base_[2 * page_], 0xff) << "each page is one of its own";
   EXPECT_EQ(base_[2 * page_ + 5], 0xff);
 }

@@ -75,8 +75,7 @@ TEST(nvme_memory_trial, sees_each_direction_by_itself) {
   plain.compares = false;
   EXPECT_EQ(verdict_of(reads), trial_verdict::different) << "what kernels store is not read";
   EXPECT_EQ(verdict_of(writes), trial_verdict::different) << "what the drive writes is not seen";
-  EXPECT_EQ(verdict_of(both), trial_verdict::different);
-  EXPECT_EQ(verdict_of(plain), trial_verdict::different);
+  EXPECT_PAIRS((verdict_of(both), trial_verdict::different), (verdict_of(plain), trial_verdict::different));
 }
 
 // Memory elsewhere may hold the very block: of zeroes, for one. A changed word is seen all the same.

@@ -33,9 +33,7 @@ struct space : testing::TestWithParam<vfio_way> {
 
 TEST_P(space, maps_what_is_the_same_once) {
   const std::uint64_t first = s.map(memory + 100, 5000);
-  EXPECT_EQ(first % 4096, 100u);
-  EXPECT_EQ(s.map(memory + 100, 5000), first);
-  EXPECT_EQ(count(map_request()), 1);
+  EXPECT_PAIRS((first % 4096, 100u), (s.map(memory + 100, 5000), first), (count(map_request()), 1));
   EXPECT_NE(s.map(memory + 100, 200), first);
   // The longer one, by one of its two users and then by the other: the shorter one stays.
   s.unmap(memory + 100, 5000);
@@ -101,8 +99,7 @@ TEST_F(way, auto_is_iommufd_where_it_is_whole) {
                (choose("auto").why, ""), (choose("auto", "").way, vfio_way::type1));
   EXPECT_TRUE(has(choose("auto", "").why, "no file in /dev/vfio/devices"));
   remove(k_iommu);
-  EXPECT_EQ(choose("auto").way, vfio_way::type1);
-  EXPECT_EQ(choose("auto").why, "there is no /dev/iommu");
+  EXPECT_PAIRS((choose("auto").way, vfio_way::type1), (choose("auto").why, "there is no /dev/iommu"));
   EXPECT_FALSE(choose("auto").forced);
 }
 
@@ -123,8 +120,7 @@ TEST_F(way, auto_is_what_may_be_opened) {
 TEST_F(way, auto_is_iommufd_where_there_are_no_groups) {
   remove(k_iommu);
   remove(k_group);
-  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
-  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
+  EXPECT_PAIRS((choose("auto").way, vfio_way::iommufd), (choose("auto", "").way, vfio_way::type1));
 }
 
 TEST_F(way, is_forced) {

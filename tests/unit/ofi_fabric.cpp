@@ -10,13 +10,7 @@
 
 namespace {
 
-using xio::proxy::key_pair;
-using xio::proxy::ofi_fabric;
-using xio::proxy::ofi_settings;
-using xio::proxy::op_error;
-using xio::proxy::outcome;
-using xio::proxy::rule;
-using xio::proxy::verb;
+using namespace xio::proxy;
 namespace ofi = xio::proxy::ofi;
 
 std::vector<std::uint32_t> g_immediates;

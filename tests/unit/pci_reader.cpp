@@ -80,8 +80,7 @@ TEST(pci_reader, header_alone_is_not_readable) {
   const pci_tree all = read_pci_sysfs(tree.root);
   const pci_function& f = all.functions().at(0);
   EXPECT_FALSE(f.readable);
-  EXPECT_EQ(f.device, 0x740f);
-  EXPECT_EQ(f.kind, port_kind::none);
+  EXPECT_PAIRS((f.device, 0x740f), (f.kind, port_kind::none));
 }
 
 // 9.3.4.1: vendor and device of a virtual function read as ones; the kernel's files have the right ones.
@@ -93,9 +92,8 @@ TEST(pci_reader, virtual_function_has_the_kernels_ids) {
   tree.file(k_folder + "0000:01:10.0/device", "0x101e\n");
   tree.file(k_folder + "0000:01:10.0/class", "0x020700\n");
   const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_EQ(all.functions().at(0).vendor, 0x15b3);
-  EXPECT_EQ(all.functions().at(0).device, 0x101e);
-  EXPECT_EQ(all.functions().at(0).device_class, 0x0207);
+  EXPECT_PAIRS((all.functions().at(0).vendor, 0x15b3), (all.functions().at(0).device, 0x101e),
+               (all.functions().at(0).device_class, 0x0207));
 }
 
 TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
@@ -105,9 +103,8 @@ TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
   tree.file(k_folder + "0000:01:00.0/device", "0x123456789abc\n");
   tree.file(k_folder + "0000:01:00.0/class", "");
   const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_EQ(all.functions().at(0).vendor, 0x1002);
-  EXPECT_EQ(all.functions().at(0).device, 0x740f);
-  EXPECT_EQ(all.functions().at(0).device_class, 0x0302);
+  EXPECT_PAIRS((all.functions().at(0).vendor, 0x1002), (all.functions().at(0).device, 0x740f),
+               (all.functions().at(0).device_class, 0x0302));
 }
 
 TEST(pci_reader, lists_without_an_end_end) {

@@ -10,8 +10,7 @@
 namespace {
 
 using xio::log::level;
-using xio::rdma::carrier;
-using xio::rdma::carrier_offer;
+using namespace xio::rdma;
 using xio::test::says;
 
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
@@ -165,8 +164,6 @@ TEST(rdma_carrier, every_pe_can_say_why_its_device_is_not_used) {
   });
   EXPECT_EQ(r.lines_with("no hardware: PE 2: the driver?is gone"), 3) << r.log;
 }
-
-using xio::rdma::direct_state;
 
 struct one_pe {
   direct_state state = direct_state::ready;

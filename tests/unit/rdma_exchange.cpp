@@ -10,9 +10,7 @@
 
 namespace {
 
-using xio::test::liar;
-using xio::test::refusal;
-using xio::test::says;
+using namespace xio::test;
 
 namespace rdma = xio::rdma;
 
@@ -32,13 +30,11 @@ TEST(rdma_exchange, honest_peers_agree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[1].heap_base, 0x10000u);
-  EXPECT_EQ(all[1].heap_rkey[0], 0x100u);
-  EXPECT_EQ(all[1].nic_addresses[0], k_mine.nic_addresses[0]);
+  EXPECT_PAIRS((all[1].heap_base, 0x10000u), (all[1].heap_rkey[0], 0x100u),
+               (all[1].nic_addresses[0], k_mine.nic_addresses[0]));
   const auto queues = rdma::exchange_queues(c, k_queues, 1, XIO_OK);
   ASSERT_EQ(queues.size(), 2u);
-  EXPECT_EQ(queues[0].number, 64u);
-  EXPECT_EQ(queues[1].number, 64u);
+  EXPECT_PAIRS((queues[0].number, 64u), (queues[1].number, 64u));
 }
 
 TEST(rdma_exchange, every_lie_names_the_pe) {

@@ -8,9 +8,7 @@
 namespace {
 
 using namespace xio::test;
-using xio::dev::ring_state;
-using xio::dev::ring_view;
-using xio::dev::world_view;
+using namespace xio::dev;
 
 u32 count_in(const xio::gpu::buffer& b) {
   u32 count = 0;

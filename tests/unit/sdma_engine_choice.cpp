@@ -40,9 +40,8 @@ TEST(sdma_engines, those_that_were_tried_are_left_out_and_hold_nothing) {
   const link_facts link{true, 0b1100};
   for (const std::uint32_t engine : {2u, 3u}) EXPECT_EQ(c.take(link, 0).engine, engine);
   c.give_back({queue_kind::by_engine, 2});
-  EXPECT_EQ(c.take(link, 0, 0).engine, 2u);
-  EXPECT_EQ(c.take(link, 0, 0).kind, queue_kind::xgmi);
-  EXPECT_EQ(c.take(link, 0, 1).kind, queue_kind::pcie);
+  EXPECT_PAIRS((c.take(link, 0, 0).engine, 2u), (c.take(link, 0, 0).kind, queue_kind::xgmi),
+               (c.take(link, 0, 1).kind, queue_kind::pcie));
   refusal(XIO_ERR_NO_MEMORY, [&] { c.take(link, 0, 2); });
 }
 
@@ -63,8 +62,7 @@ TEST(sdma_engines, doorbells_in_a_block_of_the_engine_before_are_lost) {
 
 TEST(sdma_engines, without_a_recommendation_the_kernel_places_by_kind_of_link) {
   engine_chooser c("mi210", {2, 3, 8, true}, {});
-  EXPECT_EQ(c.take({true, 0}, 0).kind, queue_kind::xgmi);
-  EXPECT_EQ(c.take({false, 0}, 0).kind, queue_kind::pcie);
+  EXPECT_PAIRS((c.take({true, 0}, 0).kind, queue_kind::xgmi), (c.take({false, 0}, 0).kind, queue_kind::pcie));
   engine_chooser old("mi300x", {2, 14, 8, false}, {});
   EXPECT_EQ(old.take({true, 0b1100}, 0).kind, queue_kind::xgmi);
   engine_chooser radeon("gfx1030", {2, 0, 8, false}, {});
@@ -75,9 +73,8 @@ TEST(sdma_engines, without_a_recommendation_the_kernel_places_by_kind_of_link) {
 
 TEST(sdma_engines, the_user_overrides_all_of_it) {
   engine_chooser c("mi300x", {2, 14, 8, true}, {5, 1});
-  EXPECT_EQ(c.take({true, 0b1100}, 0).engine, 5u);
-  EXPECT_EQ(c.take({true, 0b1100}, 1).engine, 1u);
-  EXPECT_EQ(c.take({false, 0}, 2).engine, 5u);
+  EXPECT_PAIRS((c.take({true, 0b1100}, 0).engine, 5u), (c.take({true, 0b1100}, 1).engine, 1u),
+               (c.take({false, 0}, 2).engine, 5u));
   EXPECT_TRUE(says(refusal(XIO_ERR_CONFIG, [] { engine_chooser("mi210", {2, 3, 8, true}, {5}); }), "engines 0 to 4"));
   EXPECT_TRUE(says(refusal(XIO_ERR_UNSUPPORTED,
                            [] {
@@ -91,9 +88,8 @@ TEST(sdma_engines, full_engines_give_way_to_others_and_then_say_so) {
   std::vector<engine_choice> taken;
   // Recommended engine 1: two queues; then both kinds that the kernel places itself, two each.
   for (int i = 0; i < 6; ++i) taken.push_back(c.take({true, 0b10}, 0));
-  EXPECT_EQ(taken[1].kind, queue_kind::by_engine);
-  EXPECT_EQ(taken[2].kind, queue_kind::xgmi);
-  EXPECT_EQ(taken[4].kind, queue_kind::pcie);
+  EXPECT_PAIRS((taken[1].kind, queue_kind::by_engine), (taken[2].kind, queue_kind::xgmi),
+               (taken[4].kind, queue_kind::pcie));
   const std::string full = refusal(XIO_ERR_NO_MEMORY, [&] { c.take({true, 0b10}, 0); });
   EXPECT_TRUE(says(full, "no free queue") && says(full, "mi210")) << full;
   c.give_back(taken[1]);

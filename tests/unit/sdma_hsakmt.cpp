@@ -165,8 +165,7 @@ TEST_F(sdma_hsakmt, the_end_of_one_engine_leaves_the_other_its_topology) {
   EXPECT_NO_THROW(q = make_queue(*second));
   q.reset();
   second.reset();
-  EXPECT_EQ(g_library.releases, 1);
-  EXPECT_EQ(g_library.opened, 0);
+  EXPECT_PAIRS((g_library.releases, 1), (g_library.opened, 0));
 }
 
 // HIP's runtime is one that has the library open all the time, where it is a shared library.

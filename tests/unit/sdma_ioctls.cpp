@@ -179,8 +179,7 @@ TEST_F(sdma_ioctls, gpus_are_what_the_kernel_says_and_this_process_may_use) {
   EXPECT_TRUE(gpus[0].facts.by_engine);
   ASSERT_EQ(gpus[0].links.size(), 2u);
   EXPECT_FALSE(gpus[0].links[0].facts.xgmi);
-  EXPECT_EQ(gpus[0].links[1].to_node, 2u);
-  EXPECT_EQ(gpus[0].links[1].facts.recommended, 20u);
+  EXPECT_PAIRS((gpus[0].links[1].to_node, 2u), (gpus[0].links[1].facts.recommended, 20u));
   m_.minor = 16;
   EXPECT_FALSE(open()->gpus()[0].facts.by_engine);
   std::filesystem::remove(tree_.root + "/dev/dri/renderD128");

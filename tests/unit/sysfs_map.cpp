@@ -69,8 +69,7 @@ TEST_F(sysfs_paths, what_is_not_there_is_most_distant) {
 TEST_F(sysfs_paths, without_a_gpu_the_processors_decide) {
   machine_.file("/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0/local_cpulist", "0-1023\n");
   machine_.file("/sys/devices/pci0000:80/0000:80:01.0/0000:82:00.0/local_cpulist", "1022-1023\n");
-  EXPECT_EQ(m.distance("0000:12:00.0", ""), 0);
-  EXPECT_EQ(m.distance("0000:82:00.0", ""), 2);
+  EXPECT_PAIRS((m.distance("0000:12:00.0", ""), 0), (m.distance("0000:82:00.0", ""), 2));
 }
 
 TEST(sysfs_map, a_machine_without_pci_is_not_known) {

@@ -11,9 +11,7 @@
 namespace xio {
 namespace {
 
-using dev::teams::op;
-using dev::teams::refusal;
-using dev::teams::tag_of;
+using namespace dev::teams;
 
 void expect_words(const std::string& text, std::initializer_list<const char*> words) {
   for (const char* one : words) EXPECT_PRED2(test::says, text, one);

@@ -64,10 +64,9 @@ std::vector<u8> block_of(u64 seed, u64 block, u64 bytes = 512) {
 TEST(tester_pattern, tells_astray_from_missing_from_corrupt) {
   EXPECT_EQ(judge(block_of(3, 17), 17).what, verdict::good);
   const judged astray = judge(block_of(3, 18), 17);
-  EXPECT_EQ(astray.what, verdict::astray);
-  EXPECT_EQ(astray.found, 18u);
-  EXPECT_EQ(judge(std::vector<u8>(512, 0), 17).what, verdict::missing);
-  EXPECT_EQ(judge(std::vector<u8>(512, 0x5a), 17).what, verdict::missing);
+  EXPECT_PAIRS((astray.what, verdict::astray), (astray.found, 18u),
+               (judge(std::vector<u8>(512, 0), 17).what, verdict::missing),
+               (judge(std::vector<u8>(512, 0x5a), 17).what, verdict::missing));
   // Another seed, or a place that is not there: nobody knows where that is from.
   EXPECT_EQ(judge(block_of(4, 17), 17).what, verdict::corrupt);
   EXPECT_EQ(judge(block_of(3, 1000), 17).what, verdict::corrupt);
@@ -103,8 +102,7 @@ TEST(tester_record, keeps_the_first_that_was_wrong) {
   r.fail(XIO_OK, 1);
   r.fail(XIO_ERR_TIMEOUT, 7);
   r.fail(XIO_ERR_STORAGE, 8);
-  EXPECT_EQ(r.status, XIO_ERR_TIMEOUT);
-  EXPECT_EQ(r.failed_op, 7u);
+  EXPECT_PAIRS((r.status, XIO_ERR_TIMEOUT), (r.failed_op, 7u));
 }
 
 TEST(tester_record, counts_by_powers_of_two) {
@@ -112,8 +110,7 @@ TEST(tester_record, counts_by_powers_of_two) {
   r.begin(0);
   for (const u64 ticks : {0, 1, 2, 3, 4, 7, 8, 1000}) r.keep(ticks);
   r.keep(UINT64_MAX);
-  EXPECT_EQ(r.least, 0u);
-  EXPECT_EQ(r.most, UINT64_MAX);
+  EXPECT_PAIRS((r.least, 0u), (r.most, UINT64_MAX));
   EXPECT_EQ(r.buckets[0], 2u);  // 0 and 1
   EXPECT_EQ(r.buckets[1], 2u);  // 2 and 3
   EXPECT_EQ(r.buckets[2], 2u);  // 4 to 7

@@ -37,14 +37,12 @@ TEST(near_miss, says_nothing_rather_than_nonsense) {
   const std::vector<std::string> known{"--env", "--json"};
   for (const char* nothing_like : {"--frobnicate", "", "--", "-", "=", "--e", "x"})
     EXPECT_EQ(near_miss(nothing_like, known), "") << nothing_like;
-  EXPECT_EQ(near_miss("--json", {}), "");
-  EXPECT_EQ(did_you_mean("--zzzzzz", known), "");
-  EXPECT_EQ(did_you_mean("--jsno", known), "; did you mean --json?");
+  EXPECT_PAIRS((near_miss("--json", {}), ""), (did_you_mean("--zzzzzz", known), ""),
+               (did_you_mean("--jsno", known), "; did you mean --json?"));
 }
 
 TEST(size_text, reads_units_of_1024) {
-  EXPECT_EQ(size_of_text("0"), 0u);
-  EXPECT_EQ(size_of_text("4096"), 4096u);
+  EXPECT_PAIRS((size_of_text("0"), 0u), (size_of_text("4096"), 4096u));
   for (const char* four : {"4k", "4K", "4kB", "4KiB"}) EXPECT_EQ(size_of_text(four), 4096u) << four;
   EXPECT_PAIRS((size_of_text("17B"), 17u), (size_of_text("1M"), 1048576u), (size_of_text("3g"), std::uint64_t{3} << 30),
                (size_of_text("2T"), std::uint64_t{2} << 40),
@@ -67,12 +65,10 @@ TEST(size_text, refuses_all_else) {
 }
 
 TEST(size_text, writes_what_it_reads) {
-  EXPECT_EQ(text_of_size(0), "0");
-  EXPECT_EQ(text_of_size(4097), "4097");
+  EXPECT_PAIRS((text_of_size(0), "0"), (text_of_size(4097), "4097"));
   for (const char* text : {"512", "4k", "1M", "3G", "2T", "1025k"}) EXPECT_EQ(text_of_size(*size_of_text(text)), text);
-  EXPECT_EQ(rounded_size(17), "17 B");
-  EXPECT_EQ(rounded_size(1536), "1.5 KiB");
-  EXPECT_EQ(rounded_size(double(std::uint64_t{5} << 40)), "5.0 TiB");
+  EXPECT_PAIRS((rounded_size(17), "17 B"), (rounded_size(1536), "1.5 KiB"),
+               (rounded_size(double(std::uint64_t{5} << 40)), "5.0 TiB"));
 }
 
 TEST(progress, says_share_rate_and_time_left) {
@@ -120,10 +116,9 @@ TEST(perf_axes, have_a_tick_for_each_size_with_room) {
 
 TEST(perf_axes, enclose_all_values) {
   using ticks = std::vector<double>;
-  EXPECT_EQ(xio::perf::value_ticks(3, 3), (ticks{2, 5}));
-  EXPECT_EQ(xio::perf::value_ticks(2, 2), (ticks{2, 5}));
-  EXPECT_EQ(xio::perf::value_ticks(0.9, 12), (ticks{0.5, 1, 2, 5, 10, 20}));
-  EXPECT_EQ(xio::perf::value_ticks(0.03, 700), (ticks{0.01, 0.1, 1, 10, 100, 1000}));
+  EXPECT_PAIRS((xio::perf::value_ticks(3, 3), (ticks{2, 5})), (xio::perf::value_ticks(2, 2), (ticks{2, 5})),
+               (xio::perf::value_ticks(0.9, 12), (ticks{0.5, 1, 2, 5, 10, 20})),
+               (xio::perf::value_ticks(0.03, 700), (ticks{0.01, 0.1, 1, 10, 100, 1000})));
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ TEST(child, gives_status_and_output) {
 
 TEST(child, names_a_signal) {
   const child_result r = shell("kill -SEGV $$");
-  EXPECT_EQ(r.how, ending::killed);
-  EXPECT_EQ(r.code, SIGSEGV);
+  EXPECT_PAIRS((r.how, ending::killed), (r.code, SIGSEGV));
 }
 
 TEST(child, is_ended_at_its_deadline_with_all_that_it_started) {
@@ -33,8 +32,7 @@ TEST(child, is_ended_at_its_deadline_with_all_that_it_started) {
 
 TEST(child, does_not_wait_for_what_holds_its_output) {
   const child_result r = shell("sleep 50 & echo started");
-  EXPECT_EQ(r.how, ending::exited);
-  EXPECT_EQ(r.out, "started\n");
+  EXPECT_PAIRS((r.how, ending::exited), (r.out, "started\n"));
   EXPECT_LT(r.seconds, 10);
 }
 
@@ -46,8 +44,7 @@ TEST(child, keeps_the_beginning_of_its_output_and_the_end_of_its_errors) {
 
 TEST(child, that_is_not_there_is_not_started) {
   const child_result r = run_child({{"/nowhere/program"}, {}}, 5);
-  EXPECT_EQ(r.how, ending::not_started);
-  EXPECT_EQ(r.code, ENOENT);
+  EXPECT_PAIRS((r.how, ending::not_started), (r.code, ENOENT));
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ TEST(litmus, message_passing_counts_words_that_are_old) {
 
 TEST(litmus, passing_on_is_judged_by_the_third_party) {
   const litmus_result r = judged(litmus::pass_on, {1, 1}, {1, 1}, {1, 3});
-  EXPECT_EQ(r.runs, 2u);
-  EXPECT_EQ(r.weak, 1u);
+  EXPECT_PAIRS((r.runs, 2u), (r.weak, 1u));
 }
 
 TEST(litmus, of_store_buffering_both_must_miss) {
@@ -44,8 +43,7 @@ TEST(litmus, of_load_buffering_both_must_see) {
 }
 
 TEST(litmus, adds_and_coherence_have_one_register_each) {
-  EXPECT_EQ(judged(litmus::adds, {1, 2}, {7, 7}).weak, 1u);
-  EXPECT_EQ(judged(litmus::coherence, {1, 1}, {1, 4}).weak, 1u);
+  EXPECT_PAIRS((judged(litmus::adds, {1, 2}, {7, 7}).weak, 1u), (judged(litmus::coherence, {1, 1}, {1, 4}).weak, 1u));
 }
 
 TEST(litmus, every_test_has_its_facts) {

@@ -33,8 +33,7 @@ TEST(redaction, takes_names_of_hosts_and_users_out) {
 TEST(redaction, leaves_words_that_only_contain_a_name) {
   EXPECT_EQ(text("venom77 mallorys premallory"), "venom77 mallorys premallory");
   // Too common to name anybody, and needed.
-  EXPECT_EQ(text("gpu 0 of root, x"), "gpu 0 of root, x");
-  EXPECT_EQ(text("a/b"), "a/b");
+  EXPECT_PAIRS((text("gpu 0 of root, x"), "gpu 0 of root, x"), (text("a/b"), "a/b"));
 }
 
 TEST(redaction, takes_addresses_out) {

@@ -15,9 +15,7 @@ namespace {
 using xio::fail;
 using xio::options;
 using xio::world;
-using xio::test::in_world;
-using xio::test::outcome_of;
-using xio::test::says;
+using namespace xio::test;
 namespace nic = xio::proxy;
 
 constexpr int k_pes = 3;
