@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::chrono::milliseconds k_apart_least{10};  // RFC 8305 section 5

@@ -15,7 +15,6 @@
 #include "base/socket_address.hpp"
 
 namespace xio::crypto {
-
 namespace {
 
 std::uint64_t mix(std::uint64_t hash, const void* from, std::size_t bytes) {

@@ -20,7 +20,6 @@
 extern "C" char** environ;
 
 namespace xio {
-
 namespace {
 
 constexpr const char* kind_named(std::string_view name) {

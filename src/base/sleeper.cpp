@@ -12,7 +12,6 @@
 #include "xio/device/platform/host_exec.hpp"
 
 namespace xio {
-
 namespace {
 
 std::atomic<bool> g_may_sleep{false};

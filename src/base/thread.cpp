@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 
 namespace xio {
-
 namespace {
 
 std::string now(int resource, rlim_t unit) {

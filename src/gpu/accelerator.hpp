@@ -27,7 +27,6 @@
 #include "xio/hip.h"
 
 namespace xio::gpu {
-
 namespace {
 
 std::atomic<int> g_device{0};  // chosen by init()

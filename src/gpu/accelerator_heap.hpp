@@ -13,7 +13,6 @@
 #include "gpu/lent_file.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 struct heap_handle {

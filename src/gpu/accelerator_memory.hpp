@@ -11,7 +11,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 void warn_of(hipError_t e, const char* what, const block& b) {

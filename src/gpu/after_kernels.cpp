@@ -15,7 +15,6 @@
 #include "base/thread.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 // How long an exiting process waits for calls that were given and not made. Longer ones stand behind a kernel, and the

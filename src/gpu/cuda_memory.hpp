@@ -11,7 +11,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 template <class Call>
@@ -191,5 +190,4 @@ int export_dmabuf(const block*, void* base, std::size_t bytes, bool pcie, std::u
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw

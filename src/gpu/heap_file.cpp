@@ -18,7 +18,6 @@
 #include "gpu/memory_file.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 using heap_tag = std::array<std::uint64_t, 2>;

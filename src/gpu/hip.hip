@@ -15,7 +15,6 @@
 #include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 // Warns of memory that is not of the kind wanted, once for each purpose and place. error: of the runtime, or null where
@@ -256,7 +255,6 @@ std::string why_no_device(hipError_t e) {
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw
 
 #include "gpu/hip_memory.hpp"

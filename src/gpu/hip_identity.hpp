@@ -10,7 +10,6 @@
 #include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 // The HSA runtime's node of the agent that owns some memory (hsa_ext_amd.h: hsa_amd_pointer_info_t to agentOwner, and
@@ -92,5 +91,4 @@ std::string identity(int device, const std::string& name) {
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw

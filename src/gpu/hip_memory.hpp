@@ -11,7 +11,6 @@
 #include "gpu/memory_choice.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 std::string lacks(xio_mem_kind_t kind) {
@@ -218,5 +217,4 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw

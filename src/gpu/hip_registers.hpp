@@ -17,7 +17,6 @@
 #include "gpu/gpu.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 // hsa.h and hsa_ext_amd.h.
@@ -128,5 +127,4 @@ void unmap_io(void* page) {
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw

@@ -13,7 +13,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 struct machine_memory {

@@ -17,7 +17,6 @@
 #include "base/thread.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 constexpr int k_backlog = 64;

@@ -20,7 +20,6 @@
 #include "gpu/host_pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 // The limit holds for memory files, too, and the signal that it sends ends the program.

@@ -10,7 +10,6 @@
 #include "gpu/gpu.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 class relaxed_capture {
@@ -28,5 +27,4 @@ class relaxed_capture {
 };
 
 }  // namespace
-
 }  // namespace xio::gpu

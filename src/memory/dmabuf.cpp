@@ -15,7 +15,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 constexpr const char* k_export = "xio_mem_export_dmabuf";

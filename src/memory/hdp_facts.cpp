@@ -7,7 +7,6 @@
 #include "topology/kfd_node.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 // The CPU says whether a hypervisor is below: a flag in /proc/cpuinfo (x86, linux cpufeatures.h).

@@ -13,7 +13,6 @@
 #include "base/thread.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

@@ -4,7 +4,6 @@
 #include "base/error.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 const char* name_of(part p) {

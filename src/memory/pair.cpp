@@ -7,7 +7,6 @@
 #include "memory/kinds.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 // Both sides are live and as large as the pair says, even if the caller has changed the struct.

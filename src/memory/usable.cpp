@@ -5,7 +5,6 @@
 #include "gpu/memory.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 bool on_device(const void* address) {

@@ -12,7 +12,6 @@
 #include "base/thread.hpp"
 
 namespace xio::progress {
-
 namespace {
 
 // The application's signals are not for a device. Above all SIGXFSZ: a drive that exceeds the file-size limit has a

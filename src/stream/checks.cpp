@@ -10,7 +10,6 @@
 #include "xio/device/impl/view.hpp"
 
 namespace xio::stream {
-
 namespace {
 
 constexpr std::uint32_t k_most_workgroups = 1024;

@@ -9,7 +9,6 @@
 #include "xio/device/impl/kinds.hpp"
 
 namespace xio::stream {
-
 namespace {
 
 using dev::ctx_of;

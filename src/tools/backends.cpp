@@ -4,7 +4,6 @@
 #include "xio/internal.h"
 
 namespace xio::tools {
-
 namespace {
 
 using backends = std::vector<std::pair<std::string, std::string>>;

@@ -14,7 +14,6 @@
 #include "tools/standard_streams.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 void take_unknown_words(CLI::App& app) {

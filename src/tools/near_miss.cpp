@@ -4,7 +4,6 @@
 #include "base/edit_distance.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 std::string_view without_dashes(std::string_view word) {

@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 constexpr int k_tries = 100;

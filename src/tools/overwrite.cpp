@@ -13,7 +13,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 constexpr std::size_t k_block = 512, k_piece = std::size_t{1} << 20;

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 namespace xio::tools {
-
 namespace {
 
 using json = nlohmann::ordered_json;

@@ -9,7 +9,6 @@
 #include "topology/atomics_cures.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 using ports = std::vector<const pci_function*>;

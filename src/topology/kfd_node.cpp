@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 // Lines of "name number" (linux amdkfd kfd_topology.c, node_show). A value that is no number counts as 0.

@@ -15,7 +15,6 @@
 #include "topology/pci_dump.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 struct address {

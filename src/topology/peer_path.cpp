@@ -10,7 +10,6 @@
 #include "topology/access.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

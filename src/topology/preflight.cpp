@@ -14,7 +14,6 @@
 #include "topology/peer_path.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -10,7 +10,6 @@
 #include "base/first_line.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -5,7 +5,6 @@
 #include "xio/xio_device.hpp"
 
 namespace xio::test {
-
 namespace {
 
 __global__ void put_get(xio_ctx_t ctx, unsigned char* symmetric, unsigned char* from, unsigned char* to,

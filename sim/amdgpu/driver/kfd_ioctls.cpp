@@ -17,7 +17,6 @@
 #include "amdgpu/queues/clock.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 using namespace uapi;

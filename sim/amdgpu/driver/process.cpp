@@ -17,7 +17,6 @@
 #include "amdgpu/isa/sites.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 constexpr unsigned k_doorbells = k_doorbell_bytes / sizeof(std::uint64_t);

@@ -11,7 +11,6 @@
 #include "amdgpu/isa/workgroup.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 void refuse_illegal(wave& w, const operation& o) {

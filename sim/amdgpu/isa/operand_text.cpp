@@ -9,7 +9,6 @@
 #include "amdgpu/isa/wave.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 // The end of a word that starts at FROM: the first space, or comma if it ends an operand, outside of brackets.

@@ -8,7 +8,6 @@
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 // Lanes that only synchronise with each other never end their wave's turn; other waves run after so many switches all

@@ -5,7 +5,6 @@
 #include <map>
 
 namespace xio::host_exec {
-
 namespace {
 
 struct noted {

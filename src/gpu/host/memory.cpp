@@ -18,7 +18,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 constexpr const char* k_shared_memory = "shared memory";

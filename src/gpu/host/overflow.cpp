@@ -28,7 +28,6 @@ signal_stack::~signal_stack() = default;
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 // --- What is watched ---------------------------------------------------------------------------------

@@ -16,7 +16,6 @@
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 struct job {

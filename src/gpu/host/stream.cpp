@@ -9,7 +9,6 @@
 #include "gpu/host/relax.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 struct registry {

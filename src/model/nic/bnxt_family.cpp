@@ -6,7 +6,6 @@
 #include "xio/wire/bnxt.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 namespace w = xio::wire::bnxt;

@@ -7,7 +7,6 @@
 #include "model/sdma/words.hpp"
 
 namespace xio::model::sdma {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

@@ -4,7 +4,6 @@
 #include "xio/hip.h"
 
 namespace xio::tester {
-
 namespace {
 
 const char* error_text(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }

@@ -15,7 +15,6 @@
 #include "tools/xio-tester/run.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

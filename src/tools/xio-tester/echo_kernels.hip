@@ -5,7 +5,6 @@
 #include "xio/hip.h"
 
 namespace xio::tester {
-
 namespace {
 
 using namespace xio::dev;

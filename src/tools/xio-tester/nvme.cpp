@@ -18,7 +18,6 @@
 #include "xio/device/impl/view.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint32_t k_threads_max = 256;

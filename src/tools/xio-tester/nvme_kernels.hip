@@ -5,7 +5,6 @@
 #include "xio/xio_device.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 using xio::dev::wall_clock;

@@ -25,7 +25,6 @@
 #endif
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint32_t k_threads_max = 256;

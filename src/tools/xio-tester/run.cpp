@@ -14,7 +14,6 @@
 #include "tools/xio-tester/latency.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr auto k_look_pause = std::chrono::milliseconds(1);

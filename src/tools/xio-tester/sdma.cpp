@@ -14,7 +14,6 @@
 #include "tools/xio-tester/world.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;

@@ -14,7 +14,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

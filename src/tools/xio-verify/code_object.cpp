@@ -17,7 +17,6 @@
 #include "tools/xio-verify/lost_lanes.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::string_view k_elf("\177ELF");

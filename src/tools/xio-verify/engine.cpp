@@ -10,7 +10,6 @@
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::size_t k_guard = 256;

@@ -5,7 +5,6 @@
 #include "tools/xio-verify/engine.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 __device__ inline void keep(const engine_work& w, xio_status_t status) {

@@ -17,7 +17,6 @@
 #include "tools/xio-verify/stages.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::size_t k_most_bytes = std::size_t{32} << 20;

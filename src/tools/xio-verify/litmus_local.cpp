@@ -8,7 +8,6 @@
 #include "xio/memory.h"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::uint32_t k_scratch_words = 1 << 18;

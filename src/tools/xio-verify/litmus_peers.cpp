@@ -9,7 +9,6 @@
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::uint64_t k_wait_ms = 10000;

@@ -13,7 +13,6 @@
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;

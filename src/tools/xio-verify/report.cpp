@@ -17,7 +17,6 @@
 #include "tools/xio-verify/trial.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;

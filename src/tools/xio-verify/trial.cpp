@@ -16,7 +16,6 @@
 #include "tools/xio-verify/child.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -12,7 +12,6 @@
 #include "tools/xiorun/child.hpp"
 
 namespace xio::run {
-
 namespace {
 
 // Before the fork, so that none is lost between the two.

@@ -19,7 +19,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::run {
-
 namespace {
 
 constexpr int k_exit_cannot_execute = 126;  // as a shell does

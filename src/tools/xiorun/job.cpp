@@ -25,7 +25,6 @@
 #include "tools/xiorun/sink.hpp"
 
 namespace xio::run {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

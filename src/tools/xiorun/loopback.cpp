@@ -13,7 +13,6 @@
 #include "base/port_range.hpp"
 
 namespace xio::run {
-
 namespace {
 
 constexpr const char* k_no_port_left =

@@ -10,7 +10,6 @@
 #include "transport/nvme/vfio_function.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 [[noreturn]] void refuse_kernel_drive(const opening& what) {

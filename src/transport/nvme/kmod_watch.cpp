@@ -12,7 +12,6 @@
 #include "base/thread.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 // An admin command each, which the module sends for one process after the other.

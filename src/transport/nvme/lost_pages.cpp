@@ -13,7 +13,6 @@
 #include "base/error.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 // The handler reads without a lock, so that an entry is never freed: one whose base is 0 is there for the next.

@@ -17,7 +17,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 namespace fs = std::filesystem;

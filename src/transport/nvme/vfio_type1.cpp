@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 constexpr const char* k_container = "/dev/vfio/vfio";

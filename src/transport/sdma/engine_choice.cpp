@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint32_t k_most_engines = 64;  // bits of a mask

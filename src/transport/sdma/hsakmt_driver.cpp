@@ -18,7 +18,6 @@
 #include "topology/kfd_node.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint32_t k_most_nodes = 4096;

@@ -24,7 +24,6 @@
 #include "transport/sdma/kfd_uapi.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }

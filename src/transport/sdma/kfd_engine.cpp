@@ -16,7 +16,6 @@
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // The queues of one engine share this; they own it jointly, because a queue may outlive its engine.

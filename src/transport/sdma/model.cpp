@@ -11,7 +11,6 @@
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint64_t k_seed = 0x5d3a;

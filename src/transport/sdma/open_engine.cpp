@@ -9,7 +9,6 @@
 #include "transport/sdma/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // Far more than a packet takes, also where another process keeps the engine.
