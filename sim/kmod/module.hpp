@@ -33,8 +33,7 @@ class kernel_module {
   enum class kind { pin, memory, queue_pair };
   struct piece {
     unsigned char* base;
-    std::uint64_t bus;
-    std::uint64_t bytes;
+    std::uint64_t bus, bytes;
   };
   struct object {
     std::uint64_t owner = 0;

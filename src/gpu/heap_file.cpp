@@ -28,11 +28,7 @@ std::string file_name(const heap_tag& tag) { return fmt::format("xio-heap-{:016x
 struct heap_handle {
   std::uint64_t magic;
   heap_tag tag;  // random
-  std::uint64_t pid;
-  std::uint64_t fd;
-  std::uint64_t bytes;
-  std::uint64_t device;
-  std::uint64_t inode;
+  std::uint64_t pid, fd, bytes, device, inode;
 };
 static_assert(sizeof(heap_handle) == 64);
 constexpr std::uint64_t k_magic = 0x31706165486f6958;  // "XioHeap1"

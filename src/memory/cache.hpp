@@ -57,8 +57,7 @@ class registration_cache {
   engine_side& engines_;
   const std::size_t keep_;
   std::list<span> spans_;
-  std::uint64_t now_ = 0;
-  std::uint64_t hits_ = 0, misses_ = 0, evictions_ = 0, forgotten_ = 0;
+  std::uint64_t now_ = 0, hits_ = 0, misses_ = 0, evictions_ = 0, forgotten_ = 0;
 };
 
 }  // namespace xio::memory

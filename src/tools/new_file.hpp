@@ -36,8 +36,7 @@ class new_file {
 
   std::string what_, path_, place_, folder_;  // as it was given; without links; where it is
   struct stat old_ {};
-  bool exists_ = false;
-  bool stream_ = false;
+  bool exists_ = false, stream_ = false;
   mode_t mode_ = 0;
   unique_fd fd_;
 };

@@ -25,12 +25,9 @@ class progress {
   std::string line(std::uint64_t done, double seconds) const;
 
  private:
-  std::string what_;
-  std::string unit_;
-  std::uint64_t total_;
-  std::uint64_t bytes_each_;
-  bool terminal_;
-  bool shown_ = false;
+  std::string what_, unit_;
+  std::uint64_t total_, bytes_each_;
+  bool terminal_, shown_ = false;
   clock::time_point start_;
   clock::time_point next_;
   clock::duration pause_;

@@ -32,8 +32,7 @@ struct job {
   xio_ctx_t ctx;
   xio_storage_t storage;
   unsigned char* buffer;  // between two guards
-  uint64_t first, bytes, disk;
-  uint64_t outer, inner;
+  uint64_t first, bytes, disk, outer, inner;
   int* wrong;
 };
 

@@ -111,8 +111,7 @@ class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
   alignas(64) unsigned char cq_[4096 + k_cq_depth * 64] = {};
   alignas(16) std::uint32_t indices_[4] = {};
   std::uint32_t bell_ = 0;
-  std::uint64_t cq_next_ = 0;
-  std::uint64_t next_;
+  std::uint64_t cq_next_ = 0, next_;
 };
 
 // --- What is right -----------------------------------------------------------------------------------

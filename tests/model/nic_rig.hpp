@@ -22,8 +22,7 @@ struct nic_rig_shape {
   std::uint32_t depth = 64;
   std::uint64_t ticket_start = 0;
   std::uint32_t chunk = 1u << 30;
-  std::uint32_t scratch_words = 64;
-  std::uint32_t timeout_ms = 10000;
+  std::uint32_t scratch_words = 64, timeout_ms = 10000;
   std::size_t heap_bytes = 1 << 20;
   std::string family = "mlx5";
   std::uint64_t cq_depth = 0;

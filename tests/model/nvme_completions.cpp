@@ -117,8 +117,7 @@ TEST_P(nvme_completions, are_in_the_hand_of_who_drains) {
   queue q(t, 4);
   q.complete(id_of(t + 2));
   q.complete(id_of(t + 1), 0x281);
-  u64 word = 7;
-  u64 completed = 0;
+  u64 word = 7, completed = 0;
   ASSERT_TRUE(ring_try_reaping(q.r, &completed));
   completed = nvme_codec::drain(q.r, completed, t + 1, &word);
   EXPECT_EQ(word, (t + 1) / k_ids << 16 | 0x8281);

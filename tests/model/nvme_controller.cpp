@@ -105,8 +105,7 @@ class bench : public nvme::bus {
   std::unique_ptr<model::nvme::controller> device_;
   std::unique_ptr<nvme::drive> drive_;
   std::unique_ptr<nvme::drive_memory> sq_, cq_, data_;
-  std::uint32_t tail_ = 0, head_ = 0, phase_ = 1;
-  std::uint32_t cid_ = 100;
+  std::uint32_t tail_ = 0, head_ = 0, phase_ = 1, cid_ = 100;
 };
 
 }  // namespace

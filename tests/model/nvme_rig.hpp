@@ -15,14 +15,10 @@ namespace xio::test {
 class rig {
  public:
   struct how {
-    std::uint32_t depth = 16;
-    std::uint32_t queues = 1;
-    std::uint32_t flags = 0;
-    std::uint32_t block = 0;
+    std::uint32_t depth = 16, queues = 1, flags = 0, block = 0;
     std::uint64_t bytes = 0;
     std::uint64_t mdts = 1 << 20;
-    std::uint64_t ticket_start = 0;
-    std::uint64_t timeout_ms = 20000;
+    std::uint64_t ticket_start = 0, timeout_ms = 20000;
     std::uint64_t heap_bytes = 8 << 20;
     std::uint64_t sgl = 1;  // 0: data are named by PRPs
     option::storage_files_by by = option::storage_files_by::automatic;

@@ -114,8 +114,7 @@ TEST(sdma_lane, a_signal_is_visible_after_its_data) {
   std::memset(signal, 0, 8);
   std::atomic<int> wrong{0};
   std::atomic<u64> looked{0};
-  constexpr u64 k_rounds = 200;
-  constexpr u64 k_bytes = 3500;
+  constexpr u64 k_rounds = 200, k_bytes = 3500;
   std::thread watcher([&] {
     for (u64 round = 1; round <= k_rounds; ++round) {
       while (__atomic_load_n(signal, __ATOMIC_ACQUIRE) < round) std::this_thread::yield();

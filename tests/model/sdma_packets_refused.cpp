@@ -20,8 +20,7 @@ struct wrong_packet {
   g generation;
   std::function<dwords(arena&)> packet;
   fault why;
-  std::uint32_t dword;
-  std::uint32_t granule = 1;
+  std::uint32_t dword, granule = 1;
 };
 
 dwords copy_8(arena& m) { return copy(m.dst, m.src, 8); }

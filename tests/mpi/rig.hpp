@@ -65,8 +65,7 @@ struct options {
   size_t heap_bytes = 0;
   uint32_t timeout_ms = 0;
   size_t bulk_bytes = 0;
-  uint32_t pool = 0;
-  uint32_t ring_depth = 0;
+  uint32_t pool = 0, ring_depth = 0;
 };
 
 class team {

@@ -132,8 +132,7 @@ class pretended : public nvme::kmod_calls {
   xio_kmod_info info{XIO_KMOD_VERSION, 7, 256, 1u << 18, 64u << 20, 4u << 20, {0, 0}};
   int opening = 0;  // errno
   unsigned long refused = 0;
-  int why = 0;
-  int interruptions = 0;
+  int why = 0, interruptions = 0;
   std::vector<xio_kmod_segment> segments;
   std::set<std::uint32_t> held;
   xio_kmod_pin last_pin{};

@@ -103,8 +103,7 @@ class crowd final : public xio::bootstrap::channel {
 struct cost {
   int pes;
   std::uint32_t queues;  // to each, of all contexts
-  std::size_t address;
-  std::size_t bytes;
+  std::size_t address, bytes;
 };
 
 // In one exchange each PE tells each 16 bytes, and of each queue pair 4 and its address. The lengths of addresses are

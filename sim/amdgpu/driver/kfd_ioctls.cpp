@@ -249,8 +249,7 @@ int do_gws(process& p, alloc_queue_gws_args& a) {
 }
 
 struct row {
-  u32 number;
-  u32 bytes;
+  u32 number, bytes;
   const char* name;
   int (*act)(process&, void*);
 };

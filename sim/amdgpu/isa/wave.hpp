@@ -33,8 +33,7 @@ struct arrival {
   place where = place::vgpr;
   unsigned first = 0, dwords = 0;
   std::uint64_t number = 0;  // of the wave's accesses that this counter counts
-  std::uint64_t pc = 0;
-  std::uint64_t active = 0;
+  std::uint64_t pc = 0, active = 0;
 };
 
 struct wave {

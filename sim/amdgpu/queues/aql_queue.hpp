@@ -40,8 +40,7 @@ class aql_queue {
     events& happenings;
     const group_maker& make;
     task_sink& sink;
-    std::uint64_t compute_units;
-    std::uint64_t threads;
+    std::uint64_t compute_units, threads;
     const std::string& counts;     // the file for them; empty: none
     const std::string& times;      // likewise, of each instruction
     std::uint64_t adversary_seed;  // 0: plain memory

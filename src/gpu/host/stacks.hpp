@@ -22,8 +22,7 @@ class stack_slabs {
  private:
   void map_slab();
   int make_guards(unsigned char* base) const;
-  std::size_t stack_bytes_;
-  std::size_t stride_;
+  std::size_t stack_bytes_, stride_;
   std::size_t used_ = 0;  // of the last slab, in stacks
   std::vector<guarded_stacks> slabs_;
 };

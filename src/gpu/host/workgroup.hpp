@@ -31,8 +31,7 @@ enum class collective { sync, ballot, shuffle, match };
 
 // Lanes of one mask that are about to converge.
 struct convergence_point {
-  std::uint64_t mask;
-  std::uint64_t arrived;
+  std::uint64_t mask, arrived;
   collective what;
 };
 
@@ -46,16 +45,14 @@ struct convergence {
 struct wave {
   lane_state* lanes = nullptr;
   unsigned count = 0;
-  std::uint64_t launched = 0;
-  std::uint64_t returned = 0;
+  std::uint64_t launched = 0, returned = 0;
   std::uint64_t whole = 0;  // arrived at whole_wave()
   unsigned points = 0;
   convergence_point at_point[64];
 
   // Fibers: lanes that may run, first in first out, and the open groups of converged_lanes().
   unsigned char ready[64];
-  unsigned ready_first = 0;
-  unsigned ready_count = 0;
+  unsigned ready_first = 0, ready_count = 0;
   convergence* open = nullptr;
   unsigned woken = 0;  // counts lanes that were woken
 

@@ -163,10 +163,7 @@ class cache_engine : public file_engine {
 
   int fd_;
   trying how_;
-  bool direct_;
-  bool tries_;
-  bool reads_know_nowait_ = true;
-  bool writes_know_nowait_ = true;
+  bool direct_, tries_, reads_know_nowait_ = true, writes_know_nowait_ = true;
   clock::time_point now_{};  // the end of this kick's last timed call
   clock::time_point watched_until_{};
   clock::time_point rests_until_{};

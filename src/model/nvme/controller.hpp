@@ -96,8 +96,7 @@ class controller : public progress::device {
     std::uint32_t entries = 0;
     std::uint32_t tail = 0;  // next to write
     std::uint32_t head = 0;  // what the driver said
-    std::uint32_t phase = 1;
-    std::uint32_t users = 0;
+    std::uint32_t phase = 1, users = 0;
     shadow_words shadow;
   };
   struct submission_queue {
@@ -106,8 +105,7 @@ class controller : public progress::device {
     std::uint32_t head = 0;      // next to fetch
     std::uint32_t tail = 0;      // what the driver said
     std::uint32_t reported = 0;  // head as the last posted completion told it
-    std::uint32_t cqid = 0;
-    std::uint32_t file_jobs = 0;
+    std::uint32_t cqid = 0, file_jobs = 0;
     std::uint64_t fetched = 0;
     bool deleting = false;
     std::uint16_t delete_cid = 0;  // of the admin command that waits for file_jobs
@@ -118,8 +116,7 @@ class controller : public progress::device {
   struct completion {
     std::uint32_t sqid;
     std::uint16_t cid;
-    std::uint32_t status;
-    std::uint32_t result;
+    std::uint32_t status, result;
     bool frees = true;  // the command id
   };
   // A command that a fault delays. Nothing of it is looked at before: a drive may read lists and data that late.
@@ -250,16 +247,12 @@ class controller : public progress::device {
   std::unique_ptr<file_engine> engine_;
   fault_list faults_;
 
-  bool enabled_ = false;
-  bool ready_ = false;
-  bool dead_ = false;
-  bool shut_down_ = false;
+  bool enabled_ = false, ready_ = false, dead_ = false, shut_down_ = false;
   clock::time_point ready_at_{};
   std::uint64_t cap_ = 0;
   std::uint32_t csts_ = 0;
   std::uint32_t cc_ = 0;  // as it was when it was enabled
-  std::uint32_t page_ = k_page;
-  std::uint32_t granted_sqs_ = 0, granted_cqs_ = 0;
+  std::uint32_t page_ = k_page, granted_sqs_ = 0, granted_cqs_ = 0;
   std::map<std::uint32_t, std::uint32_t> settings_;  // features that are only kept
   std::byte* shadow_ = nullptr;
   std::byte* event_index_ = nullptr;

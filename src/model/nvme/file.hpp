@@ -57,12 +57,9 @@ class file {
 
   std::string path_;
   unique_fd fd_, direct_;
-  bool read_only_ = false;
-  bool asks_direct_ = false;
-  bool block_device_ = false;
+  bool read_only_ = false, asks_direct_ = false, block_device_ = false;
   bool made_ = false;  // by this opening
-  bool empties_ = false;
-  bool grows_ = false;
+  bool empties_ = false, grows_ = false;
   struct growth {
     std::uint64_t from;
     timespec at;  // any later write makes the file newer

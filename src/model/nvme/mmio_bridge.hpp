@@ -19,8 +19,7 @@ class mmio_bridge : public progress::device {
   void execute(wire::mmio_bridge::command& c);
 
   std::byte* ring_;
-  std::uint32_t depth_;
-  std::uint32_t bdf_;
+  std::uint32_t depth_, bdf_;
   unsigned char* registers_;
   std::size_t register_bytes_;
   std::uint32_t next_ = 0;

@@ -57,8 +57,7 @@ class queue {
   // A FENCE behind copies that still travel: the word is stored when they have arrived. Packets behind it go on, as
   // copies arrive in order and nothing else is done before all have.
   struct late_fence {
-    std::uint64_t mark;
-    std::uint64_t address;
+    std::uint64_t mark, address;
     std::uint32_t value;
     memory_kind kind;
   };

@@ -60,8 +60,7 @@ class echo_memory {
     return gpu::place::device;
   }
 
-  std::uint64_t entries_;
-  std::uint64_t lanes_;
+  std::uint64_t entries_, lanes_;
   gpu::buffer requests_, replies_, doorbells_, queues_;
 };
 

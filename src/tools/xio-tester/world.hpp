@@ -33,8 +33,7 @@ struct world_settings {
   std::uint32_t ring_depth = 0;
   world_options options;
   std::string tcp_root;  // with bootstrap "tcp"
-  int tcp_rank = 0;
-  int tcp_size = 0;
+  int tcp_rank = 0, tcp_size = 0;
 };
 
 class world {

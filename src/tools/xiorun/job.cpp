@@ -496,8 +496,7 @@ class job {
   std::size_t turn_ = 0;
   std::optional<clock::time_point> end_at_, timeout_at_;
   phase phase_ = phase::running;
-  int signals_ = -1;
-  int running_ = 0;
+  int signals_ = -1, running_ = 0;
   int by_itself_ = 0;  // PEs that have ended, by no signal
   int status_ = 0;
   int ended_by_ = 0;  // the status that says so, once --timeout or a signal has ended the run

@@ -37,8 +37,7 @@ class doorbell_keeper : public progress::device {
   bool carry(std::uint32_t register_offset);
 
   std::uint32_t* words_;
-  std::uint32_t dstrd_;
-  std::uint32_t queues_;
+  std::uint32_t dstrd_, queues_;
   std::unique_ptr<register_writer> writer_;
   std::vector<std::atomic<std::uint32_t>> known_;
   std::atomic<std::uint64_t> rings_{0};

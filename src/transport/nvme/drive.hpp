@@ -112,9 +112,7 @@ class drive : public queue_maker {
   std::chrono::milliseconds timeout_;
   std::chrono::milliseconds ready_timeout_{0};
   drive_memory sq_, cq_, page_;
-  std::uint32_t sq_tail_ = 0;
-  std::uint32_t cq_head_ = 0;
-  std::uint32_t phase_ = 1;
+  std::uint32_t sq_tail_ = 0, cq_head_ = 0, phase_ = 1;
   std::uint16_t next_cid_ = 0;
   std::shared_ptr<drive_memory> shadow_, events_;
   bool lost_ = false;    // an admin command got no valid CQE: no more can be sent

@@ -41,10 +41,7 @@ class io_queue {
   void start_at(std::uint64_t ticket);
 
   queue_maker& drive_;
-  std::uint32_t qid_;
-  std::uint32_t depth_;
-  std::uint32_t cq_depth_;
-  std::uint32_t op_count_;
+  std::uint32_t qid_, depth_, cq_depth_, op_count_;
   bool stopped_ = false;
   drive_memory sq_, cq_;
   std::optional<drive_memory> lists_;

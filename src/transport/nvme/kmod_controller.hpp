@@ -67,8 +67,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void lose(const std::string& what);
   void close() noexcept;
 
-  std::string name_;
-  std::string backend_;
+  std::string name_, backend_;
   bool read_only_;
   progress::machine& machine_;
   kmod_module module_;

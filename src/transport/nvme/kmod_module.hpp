@@ -49,8 +49,7 @@ class kmod_module {
   // A piece of a pinned buffer that is contiguous on the bus.
   struct run {
     std::uint64_t offset;  // from the buffer's begin
-    std::uint64_t address;
-    std::uint64_t bytes;
+    std::uint64_t address, bytes;
   };
   struct pin {
     std::uint32_t handle;
@@ -85,8 +84,7 @@ class kmod_module {
   [[noreturn]] void refuse(const char* what, int why) const;
   std::vector<run> runs_of(std::uint32_t handle, std::uint32_t segments) const;
 
-  std::string name_;
-  std::string bdf_;
+  std::string name_, bdf_;
   xio_kmod_pci device_;
   kmod_calls& calls_;
   unique_fd fd_;

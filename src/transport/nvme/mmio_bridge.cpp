@@ -64,8 +64,7 @@ class bridge_writer : public register_writer {
   std::byte* ring_;
   std::uint32_t bdf_;
   std::string name_;
-  std::uint32_t depth_ = 0;
-  std::uint32_t next_ = 0;
+  std::uint32_t depth_ = 0, next_ = 0;
   std::vector<bool> used_;
   bool warned_ = false;
 };

@@ -29,8 +29,7 @@ class host_copier {
   std::unique_ptr<queue> queue_;
   dev::ring_view ring_;
   std::mutex lock_;
-  std::uint64_t issued_ = 0;
-  std::uint64_t completed_ = 0;
+  std::uint64_t issued_ = 0, completed_ = 0;
 };
 
 }  // namespace xio::sdma

@@ -58,8 +58,7 @@ class model_queue : public queue {
  private:
   std::shared_ptr<running> running_;
   queue_buffers buffers_;
-  std::uint32_t number_ = 0;
-  std::uint32_t id_ = 0;
+  std::uint32_t number_ = 0, id_ = 0;
   bool stopped_ = false;
 };
 
