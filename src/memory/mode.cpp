@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "memory/mode.hpp"
-
 #include "base/error.hpp"
 
 namespace xio::memory {

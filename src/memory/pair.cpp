@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "memory/pair.hpp"
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"

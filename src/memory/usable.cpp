@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "memory/usable.hpp"
-
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/backends.hpp"
-
 #include "xio/internal.h"
 
 namespace xio::tools {

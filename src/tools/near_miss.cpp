@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/near_miss.hpp"
-
 #include "base/edit_distance.hpp"
 
 namespace xio::tools {

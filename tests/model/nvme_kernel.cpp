@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The storage API from kernels: waves in every divergence, workgroups on queues of their own, cooperative forms.
-#include "xio/hip.h"
-
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
+#include "xio/hip.h"
 
 using namespace xio;
 using namespace xio::test;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Small parts of src/base.
-#include "config.h"
-
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/peer_word.hpp"
@@ -9,6 +7,7 @@
 #include "base/text_form.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/link.hpp"
+#include "config.h"
 #include "ctx/agreement.hpp"
 #include "liar.hpp"
 #include "transport/rdma/exchange.hpp"

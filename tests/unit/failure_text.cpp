@@ -2,7 +2,6 @@
 // The sentence by which the host reports a failure in a kernel. Codes are written as numbers here, from the
 // specifications and the Linux drivers' headers that xio/wire/ names, not as our own constants.
 #include "ctx/failure_text.hpp"
-
 #include "ctx/call_text.hpp"
 #include "says.hpp"
 #include "transport/nvme/status_text.hpp"

@@ -2,7 +2,6 @@
 // Lanes that are at one place act as a group, while others of their wave come and go: every call belongs to exactly one
 // group, all of a group get the leader's result, and nobody waits for a lane that has left.
 #include "lane_groups.hpp"
-
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The registration cache, against an engine that counts, and through worlds and the real engines' books.
-#include "memory/cache.hpp"
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
+#include "memory/cache.hpp"
 #include "says.hpp"
 
 namespace {

@@ -3,7 +3,6 @@
 // it, and what is taken where a runtime refuses. The runtime is a fake; flags are the numbers of hip_runtime_api.h of
 // HIP 7.
 #include "gpu/memory_choice.hpp"
-
 #include "gpu/heap_attempt.hpp"
 #include "refusal.hpp"
 #include "says.hpp"

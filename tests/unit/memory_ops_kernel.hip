@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "memory_ops.hpp"
-
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // xio_mem_register refuses what engines would die of: memory that is not mapped, or not all of it, or not to be
 // written.
-#include "memory/usable.hpp"
-
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "memory/usable.hpp"
 #include "says.hpp"
 
 namespace {

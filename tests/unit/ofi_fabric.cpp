@@ -2,7 +2,6 @@
 // Mistakes of a libfabric's provider, on one that makes them on request (fake_libfabric.cpp): each case in a process
 // of its own, because a process has one libfabric.
 #include "proxy/ofi_fabric.hpp"
-
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"

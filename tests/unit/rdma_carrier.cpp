@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Which way RDMA goes in a world, by what every PE offers.
-#include "transport/rdma/carrier.hpp"
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
+#include "transport/rdma/carrier.hpp"
 
 namespace {
 

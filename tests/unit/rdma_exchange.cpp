@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What an honest PE says when another one sends nonsense while RDMA is set up.
-#include "transport/rdma/exchange.hpp"
-
 #include "liar.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
+#include "transport/rdma/exchange.hpp"
 #include "transport/rdma/rdma.hpp"
 
 namespace {

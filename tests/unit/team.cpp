@@ -2,7 +2,6 @@
 // Teams on the host: members, the memory that serves all teams of one call, and the sentences for calls that were
 // refused, from records as kernels write them.
 #include "ctx/team.hpp"
-
 #include "base/error.hpp"
 #include "ctx/team_text.hpp"
 #include "says.hpp"

@@ -3,7 +3,6 @@
 // numbers gets the reason in time, and so do the others.
 
 #include "bootstrap/unique_id.hpp"
-
 #include "base/fnv.hpp"
 #include "bootstrap_rig.hpp"
 #include "says.hpp"

@@ -2,7 +2,6 @@
 // The verbs fabric's sentences: of memory that a device does not take, and of the device's events. libibverbs is this
 // file's.
 #include "proxy/verbs_fabric.hpp"
-
 #include "refusal.hpp"
 
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
 #include "proxy/verbs_queue.hpp"
-
 #include "../gtest.hpp"
 #include "base/error.hpp"
 

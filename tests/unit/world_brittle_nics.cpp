@@ -3,7 +3,6 @@
 //
 // This program brings an rdma::open of its own, which the linker takes before the library's.
 #include "config.h"
-
 #include "thread_worlds.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/nic_endpoint.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The firmware takes what libxio's commands say, and refuses each broken rule with its status and syndrome.
 #include "uverbs/firmware/firmware.hpp"
-
 #include "../gtest.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "uverbs/firmware/fields.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/overflow.hpp"
-
 #include "gpu/host/strand.hpp"
 
 #if defined(XIO_FIBERS_ASAN) || defined(XIO_FIBERS_TSAN)

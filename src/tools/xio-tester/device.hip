@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/device.hpp"
-
 #include "xio/hip.h"
 
 namespace xio::tester {

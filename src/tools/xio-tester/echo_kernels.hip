@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/echo_kernels.hpp"
-
 #include "xio/device/impl/deadline.hpp"
 #include "xio/hip.h"
 

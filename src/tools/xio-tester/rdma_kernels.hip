@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/rdma_kernels.hpp"
-
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 

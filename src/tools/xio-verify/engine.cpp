@@ -2,7 +2,6 @@
 // The stages that try one engine between PEs: copies of many sizes compared byte by byte, flags behind data, quiet, and
 // atomics. Which engine carries them XIO_ROUTE says.
 #include "tools/xio-verify/engine.hpp"
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/backends.hpp"
