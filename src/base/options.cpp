@@ -9,13 +9,10 @@
 #include <set>
 #include <type_traits>
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "config.h"
 
 extern "C" char** environ;
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "topology/machine_map.hpp"
-
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
 
 #include <fmt/core.h>
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A NIC that has registered memory and reaches another one is found before any op goes there.
-#if HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "transport/rdma/memory_probe.hpp"
-
 #include "base/error.hpp"
+#include "config.h"
 #include "gpu/gpu.hpp"
 #include "proxy/keys.hpp"
 #include "thread_worlds.hpp"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The table of options: words become enumerators and nothing else does, numbers keep their limits, programs' settings
 // go before the environment's, and renamed variables say their new name.
-
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/log.hpp"
+#include "config.h"
 #include "refusal.hpp"
 
 namespace {

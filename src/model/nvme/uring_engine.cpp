@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "model/nvme/file_engine.hpp"
-
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
+#include "model/nvme/file_engine.hpp"
 
 #if HAVE_URING
 #include <fcntl.h>

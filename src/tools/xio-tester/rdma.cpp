@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // rdma-ep: puts of a PE to itself through a NIC, or ping-pong between two nodes.
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
 
 #include <algorithm>
 #include <bit>
