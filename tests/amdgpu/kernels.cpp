@@ -14,8 +14,7 @@ using namespace amdgpu;
 using namespace amdgpu::test;
 using u64 = std::uint64_t;
 
-class kernels : public testing::Test {
- protected:
+struct kernels : testing::Test {
   void SetUp() override {
     const char* const path = std::getenv("XIO_AMDGPU_CODE");
     ASSERT_NE(path, nullptr) << "kernels.sh names the code object";

@@ -9,8 +9,7 @@ using namespace amdgpu::test;
 using amdgpu::fault;
 using amdgpu::lanes;
 
-class gfx942 : public testing::Test {
- protected:
+struct gfx942 : testing::Test {
   gfx942() { use(m); }
   static void use(machine& m) { m.shared.how.target = amdgpu::target::gfx942; }
   machine m;

@@ -8,8 +8,7 @@ using namespace amdgpu::test;
 using amdgpu::fault;
 using amdgpu::lanes;
 
-class memory : public testing::Test {
- protected:
+struct memory : testing::Test {
   // 64 KiB that the GPU sees, filled with bytes that tell where they are.
   memory() : bytes(65536) {
     for (unsigned i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 256);

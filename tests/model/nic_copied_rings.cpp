@@ -220,8 +220,7 @@ class copied_rig {
   xio::progress::machine machine_;
 };
 
-class nic_copied_rings : public testing::TestWithParam<shape> {
- protected:
+struct nic_copied_rings : testing::TestWithParam<shape> {
   void SetUp() override {
     xio::gpu::init(0);
     rig = std::make_unique<copied_rig>(GetParam());

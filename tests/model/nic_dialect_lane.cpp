@@ -50,8 +50,7 @@ void fill(unsigned char* p, std::size_t n, unsigned salt) {
 }
 
 template <class Dialect>
-class nic_dialect_lane : public testing::Test {
- protected:
+struct nic_dialect_lane : testing::Test {
   // body(rig, shape), with a queue of its own for each shape.
   template <class Body>
   void each(const std::vector<shape>& shapes, Body&& body) {
@@ -64,8 +63,7 @@ class nic_dialect_lane : public testing::Test {
   }
 };
 
-class dialect_names {
- public:
+struct dialect_names {
   template <class Dialect>
   static std::string GetName(int) {
     return Dialect::k_name;

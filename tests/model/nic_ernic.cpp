@@ -17,8 +17,7 @@ constexpr unsigned k_ok = 0, k_local_length = 1, k_local_qp = 2, k_local_protect
                    k_remote_invalid = 9, k_remote_access = 10, k_retry = 12, k_fatal = 19;
 
 // One queue of 8 entries and 16 CQEs on one NIC.
-class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
- protected:
+struct nic_ernic : testing::Test, protected xio::test::nic_by_hand {
   static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
   static constexpr std::uint64_t k_request = 0xabcd'0000'0000'0000;
 

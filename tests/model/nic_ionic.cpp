@@ -33,8 +33,7 @@ void PrintTo(const variant& p, std::ostream* out) {
 }
 
 // One queue of 8 entries.
-class ionic_rig : public xio::test::nic_by_hand {
- public:
+struct ionic_rig : xio::test::nic_by_hand {
   using nic_by_hand::remote_is;
   using nic_by_hand::run;
   static constexpr u32 k_depth_log2 = 3, k_depth = 8, k_cq_log2 = 4, k_cq_number = 0x4711;
@@ -124,8 +123,7 @@ class ionic_rig : public xio::test::nic_by_hand {
   u64 bell_ = 0, cq_bell_ = 0;
 };
 
-class nic_ionic : public testing::TestWithParam<variant>, protected ionic_rig {
- protected:
+struct nic_ionic : testing::TestWithParam<variant>, protected ionic_rig {
   nic_ionic() : ionic_rig(GetParam()) {}
 };
 

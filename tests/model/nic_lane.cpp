@@ -17,8 +17,7 @@ using xio::test::nic_rig_shape;
 
 constexpr unsigned char k_poison = 0xee;
 
-class nic_lane : public testing::Test {
- protected:
+struct nic_lane : testing::Test {
   void SetUp() override {
     if (std::string(xio::gpu::name()) != "host") GTEST_SKIP() << "device code runs on the GPU: see nic_wave";
     start({});

@@ -20,8 +20,7 @@ constexpr u64 k_failed = u64{1} << 63;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
 
 // One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
-class proxy_rig {
- public:
+struct proxy_rig {
   static constexpr u32 k_depth_log2 = 3, k_depth = 8;
   static constexpr u64 k_remote_address = 0x7000'0000'0000;
   static constexpr u32 k_remote_key = 0xabc00;

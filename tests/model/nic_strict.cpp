@@ -16,8 +16,7 @@ constexpr unsigned k_local_length = 0x01, k_local_qp = 0x02, k_local_protection 
                    k_remote_invalid = 0x12, k_remote_access = 0x13, k_retry = 0x15;
 
 // One queue of 8 entries on one NIC.
-class nic_strict : public testing::Test, protected xio::test::nic_by_hand {
- protected:
+struct nic_strict : testing::Test, protected xio::test::nic_by_hand {
   static constexpr std::uint32_t k_depth = 8;
   static constexpr std::uint64_t k_longest = 4096;
 

@@ -19,8 +19,7 @@ struct wired_link {
   xio::unique_fd remote;
 };
 
-class nic_tcp_link : public testing::Test {
- protected:
+struct nic_tcp_link : testing::Test {
   nic_tcp_link() {
     keys_.from_caller.fill(0x5a);
     keys_.from_callee.fill(0xa5);

@@ -22,8 +22,7 @@ tcp_key key_of(unsigned char fill) {
 }
 
 // PE 0 calls PE 1; both hold the key.
-class nic_tcp_proof : public testing::Test {
- protected:
+struct nic_tcp_proof : testing::Test {
   void SetUp() override {
     xio::crypto::start();
     caller_.emplace();

@@ -33,8 +33,7 @@ struct words {
   }
 };
 
-class recorder : public nvme::register_writer {
- public:
+struct recorder : nvme::register_writer {
   bool write(std::uint32_t offset, std::uint32_t value) override {
     if (busy) return false;
     seen.emplace_back(offset, value);

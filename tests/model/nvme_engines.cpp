@@ -64,8 +64,7 @@ class counting : public file_engine {
   std::size_t& jobs_;
 };
 
-class engines : public testing::Test {
- protected:
+struct engines : testing::Test {
   engines() {
     file.write(contents());
     fd = open(file.path.c_str(), O_RDWR);

@@ -181,8 +181,7 @@ struct shape {
   u32 drives, queues, depth;
 };
 
-class nvme_failures : public testing::TestWithParam<shape> {
- protected:
+struct nvme_failures : testing::TestWithParam<shape> {
   void open(const std::string& faults) {
     setenv("XIO_NVME_DOORBELL", GetParam().doorbell, 1);
     setenv("XIO_MODEL_FAULTS", faults.c_str(), 1);

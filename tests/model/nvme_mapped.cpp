@@ -30,8 +30,7 @@ file_job job(kind what, std::uint64_t offset, void* at, std::size_t bytes) {
 }
 
 // An open file of stamped bytes in a directory.
-class stamped_file {
- public:
+struct stamped_file {
   explicit stamped_file(const std::string& directory, std::uint64_t bytes = k_bytes, int how = O_RDWR)
       : scratch(0, directory) {
     scratch.write(stamped_data(bytes));
@@ -47,8 +46,7 @@ class stamped_file {
 };
 
 // Memory with a forbidden page in the middle.
-class gapped_memory {
- public:
+struct gapped_memory {
   gapped_memory() {
     base = static_cast<unsigned char*>(
         mmap(nullptr, 3 * k_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -61,8 +59,7 @@ class gapped_memory {
 };
 
 // In the temporary directory and in memory.
-class mapped : public testing::TestWithParam<const char*> {
- protected:
+struct mapped : testing::TestWithParam<const char*> {
   static std::string place() { return *GetParam() == 0 ? testing::TempDir() : GetParam(); }
   void SetUp() override {
     if (access(place().c_str(), W_OK) != 0) GTEST_SKIP() << "there is no " << place();

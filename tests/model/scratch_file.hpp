@@ -6,8 +6,7 @@
 namespace xio::test {
 
 // Removed when it goes.
-class scratch_file {
- public:
+struct scratch_file {
   explicit scratch_file(std::uint64_t bytes = 0, const std::string& directory = testing::TempDir()) {
     std::string name = directory + "/xio_nvme_XXXXXX";
     const int fd = mkstemp(name.data());

@@ -185,8 +185,7 @@ TEST(key_text, does_not_stay_behind_in_memory) {
 
 // ---- key files -----------------------------------------------------------------------------------------------------
 
-class key_file : public testing::Test {
- protected:
+struct key_file : testing::Test {
   void SetUp() override {
     char name[] = "/tmp/xio-key-XXXXXX";
     const int fd = mkstemp(name);

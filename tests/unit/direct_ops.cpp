@@ -11,8 +11,7 @@ using namespace xio::dev;
 constexpr u64 k_heap = 1 << 16;
 
 // PE 0's view. Every PE is reached by loads and stores.
-class direct_ops : public ::testing::Test {
- protected:
+struct direct_ops : ::testing::Test {
   void SetUp() override {
     for (auto& h : heap) h.assign(k_heap / 8, 0);
     w = world_view{};

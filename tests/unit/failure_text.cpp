@@ -86,8 +86,7 @@ TEST(failure_text, a_drive_s_status_by_the_specification) {
   EXPECT_PRED2(says, nvme::status_text(0x7ff), "status 0x7ff; look at the drive's error log");
 }
 
-class of_rings : public testing::Test {
- protected:
+struct of_rings : testing::Test {
   std::string of(ring_kind kind, xio_status_t status, const char* engine, std::uint32_t vendor, bool stopped,
                  const std::string& to = "") {
     dev::ring_view ring{};

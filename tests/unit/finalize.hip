@@ -30,8 +30,7 @@ __global__ void put_on(xio_ctx_t ctx, char* data, int most, report* out) {
   }
 }
 
-class finalize : public testing::TestWithParam<xio_route_t> {
- protected:
+struct finalize : testing::TestWithParam<xio_route_t> {
   void start(uint32_t timeout_ms, int puts, hipStream_t stream = nullptr) {
     xio_init_attr_t world_attr = XIO_INIT_ATTR_INIT;
     world_attr.bootstrap = "local";

@@ -77,8 +77,7 @@ TEST(fine_grain, names_no_radeon_that_is_none) {
 
 // --- The kernel's nodes ------------------------------------------------------------------------------
 
-class kfd_nodes : public ::testing::Test {
- protected:
+struct kfd_nodes : ::testing::Test {
   void SetUp() override {
     root_ = std::filesystem::temp_directory_path() / ("xio_kfd_" + std::to_string(getpid()));
     std::filesystem::remove_all(root_);

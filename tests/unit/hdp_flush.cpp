@@ -17,8 +17,7 @@ using std::chrono::steady_clock;
 using xio::memory::hdp_thread;
 
 // PE 0 of a world of its own.
-class hdp_flush_test : public ::testing::Test {
- protected:
+struct hdp_flush_test : ::testing::Test {
   hdp_flush_test() : w(std::make_unique<world_view>()) {
     w->n_pes = 1;
     w->heap = heap;

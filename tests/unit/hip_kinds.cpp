@@ -16,8 +16,7 @@ using test::refusal;
 constexpr std::size_t k_bytes = std::size_t{2} << 20;
 constexpr unsigned k_coherent = 0x40000003, k_uncached_host = 0x10000003;
 
-class hip_kinds : public testing::Test {
- protected:
+struct hip_kinds : testing::Test {
   void start(const char* arch, int version = 70051831) {
     g.arch = arch;
     g.version = version;

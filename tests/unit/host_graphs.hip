@@ -8,8 +8,7 @@ namespace {
 
 __global__ void add_to(int* word, int value) { *word += value; }
 
-class host_graphs : public ::testing::Test {
- protected:
+struct host_graphs : ::testing::Test {
   void SetUp() override {
     for (auto& s : streams_) ASSERT_EQ(hipStreamCreateWithFlags(&s, hipStreamNonBlocking), hipSuccess);
     ASSERT_EQ(hipStreamCreate(&blocking_), hipSuccess);

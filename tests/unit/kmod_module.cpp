@@ -41,8 +41,7 @@ static_assert(XIO_KMOD_INFO == 0xc030d800u && XIO_KMOD_PIN == 0xc038d801u && XIO
 static_assert(XIO_KMOD_MEMORY == 0xc038d803u && XIO_KMOD_RELEASE == 0xc008d804u);
 static_assert(XIO_KMOD_QUEUE_PAIR == 0xc040d805u && XIO_KMOD_IDENTIFY == 0xc028d806u);
 
-class kmod : public testing::Test {
- protected:
+struct kmod : testing::Test {
   void SetUp() override {
     char name[] = "/tmp/xio-kmod.XXXXXX";
     ASSERT_NE(mkdtemp(name), nullptr);

@@ -10,8 +10,7 @@ namespace {
 using xio::test::call_in_groups;
 using xio::test::lane_counts;
 
-class lane_groups : public testing::Test {
- protected:
+struct lane_groups : testing::Test {
   // No deadline of the library ends a lane that hangs at a sync of lanes, so a signal ends the test.
   void SetUp() override { alarm(100); }
   void TearDown() override { alarm(0); }

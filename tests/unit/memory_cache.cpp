@@ -15,8 +15,7 @@ using xio::memory::registration_cache;
 // --- An engine that counts ---------------------------------------------------------------------------
 
 // Refuses what overlaps memory that it knows, as engines may.
-class counting_engine final : public xio::memory::engine_side {
- public:
+struct counting_engine final : xio::memory::engine_side {
   void reach(region_view& known) override {
     ++asked;
     if (now.size() >= room) xio::fail(XIO_ERR_NO_MEMORY, "no room");
@@ -156,8 +155,7 @@ TEST(cache, gives_up_what_it_keeps_when_engines_are_full) {
 
 // --- Blocks and those who watch them -----------------------------------------------------------------
 
-class noting final : public xio::memory::watcher {
- public:
+struct noting final : xio::memory::watcher {
   void forget(const block& b) noexcept override {
     seen.push_back(b.base);
     bytes_there = *static_cast<volatile unsigned char*>(b.base);
@@ -208,8 +206,7 @@ TEST(blocks, ranges_lie_in_one_block_or_in_none) {
 
 // --- Worlds ------------------------------------------------------------------------------------------
 
-class cached : public testing::Test {
- protected:
+struct cached : testing::Test {
   void SetUp() override { w_ = start(); }
   void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
 

@@ -11,8 +11,7 @@ using xio::test::says;
 
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-class dmabuf : public testing::Test {
- protected:
+struct dmabuf : testing::Test {
   void SetUp() override {
     ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, k_bytes, nullptr, &p_), XIO_OK) << xio_last_error();
     for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<unsigned char>(i * 31 + (i >> 8));

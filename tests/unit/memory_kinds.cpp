@@ -30,8 +30,7 @@ std::vector<unsigned char> pattern(std::size_t n, unsigned seed) {
   return out;
 }
 
-class each_kind : public testing::TestWithParam<xio_mem_kind_t> {
- protected:
+struct each_kind : testing::TestWithParam<xio_mem_kind_t> {
   void SetUp() override {
     if (k_platform_is_host) {
       // There only uncached memory is missing: a wrong result here would skip the tests of a kind that is there.

@@ -14,8 +14,7 @@ using xio::test::k_part;
 
 constexpr std::size_t k_block = 16 * k_part;
 
-class memory_ops : public testing::Test {
- protected:
+struct memory_ops : testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";

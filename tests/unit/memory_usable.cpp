@@ -41,8 +41,7 @@ TEST(usable, is_what_may_be_read_and_written) {
   EXPECT_EQ(not_usable(all, 0x1000, 0x4000, true), "") << "it may be a device's";
 }
 
-class registered : public testing::Test {
- protected:
+struct registered : testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";

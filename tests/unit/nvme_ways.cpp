@@ -266,8 +266,7 @@ TEST(nvme_memory_trial, blames_no_memory_where_a_command_does_not_end_well) {
 // --- Lost pages -------------------------------------------------------------------------------------
 // Pages that a drive took away with it: a file that becomes shorter has the same fault.
 
-class nvme_lost_pages : public testing::Test {
- protected:
+struct nvme_lost_pages : testing::Test {
   static constexpr std::size_t k_pages = 4;
   const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 

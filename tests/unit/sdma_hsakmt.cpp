@@ -115,8 +115,7 @@ HSAKMT_STATUS HSAKMTAPI hsaKmtDestroyQueue(HSA_QUEUEID id) {
 namespace xio::sdma {
 namespace {
 
-class sdma_hsakmt : public testing::Test {
- protected:
+struct sdma_hsakmt : testing::Test {
   void SetUp() override { g_library = {}; }
   void TearDown() override {
     EXPECT_TRUE(g_library.memory.empty());

@@ -144,8 +144,7 @@ class fake_kernel final : public kfd_kernel {
   }();
 };
 
-class sdma_ioctls : public testing::Test {
- protected:
+struct sdma_ioctls : testing::Test {
   // A processor, and a GPU with 2 engines for PCIe, 3 for xGMI, and a link to another GPU that a cgroup hides.
   void SetUp() override {
     const std::string nodes = "/sys/class/kfd/kfd/topology/nodes/";

@@ -185,8 +185,7 @@ TEST(pci_reader, requester_bit_is_set_and_nothing_else) {
 
 constexpr const char *k_gpu = "0x120000", *k_nic = "0x020700", *k_drive = "0x010802", *k_bridge = "0x060400";
 
-class sysfs_paths : public testing::Test {
- protected:
+struct sysfs_paths : testing::Test {
   sysfs_paths() {
     add("pci0000:10/0000:10:01.0", k_bridge, 0);
     add("pci0000:10/0000:10:01.0/0000:11:00.0", k_gpu, 0);

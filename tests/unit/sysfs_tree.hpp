@@ -7,8 +7,7 @@
 
 namespace xio::test {
 
-class sysfs_tree {
- public:
+struct sysfs_tree {
   sysfs_tree() {
     std::string name = testing::TempDir() + "/xio_sysfs_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder " << name;

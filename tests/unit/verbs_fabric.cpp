@@ -49,8 +49,7 @@ verbs_port port() {
   return p;
 }
 
-class verbs_memory : public testing::Test {
- protected:
+struct verbs_memory : testing::Test {
   void TearDown() override { g = {}; }
   // The sentence when a device refuses memory that was exported so.
   std::string refused(gpu::exported_memory memory, int err) {

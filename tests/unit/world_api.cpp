@@ -33,8 +33,7 @@ char byte_at(const void* heap, std::size_t i) {
   return c;
 }
 
-class api : public testing::Test {
- protected:
+struct api : testing::Test {
   void SetUp() override { ASSERT_NE(w_ = start(), nullptr); }
   void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
   xio_world_t* w_ = nullptr;

@@ -22,8 +22,7 @@ bool is(const char* nic) {
 }
 std::string device() { return is("mlx5") ? "mlx5_0" : is("bnxt") ? "bnxt_re0" : "ionic_0"; }
 
-class live : public ::testing::Test {
- protected:
+struct live : ::testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";

@@ -23,8 +23,7 @@ struct completion {
 };
 static_assert(sizeof(completion) == 16);
 
-class block {
- public:
+struct block {
   block(int fd, const xio_kmod_pci& device, std::size_t bytes) : a(memory_of(device, bytes)) {
     CHECK(ioctl(fd, XIO_KMOD_MEMORY, &a) == 0);
     memory = map(fd, a.offset, bytes);
