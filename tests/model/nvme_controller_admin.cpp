@@ -75,8 +75,7 @@ TEST(nvme_registers, fixed_fields_while_enabled) {
 
 // 3.1.3.6: shutdown is announced, and only a reset ends it.
 TEST(nvme_registers, shuts_down) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   *h.reg(0x14) = 0x00464001;
   h.turn();
   EXPECT_EQ(h.csts(), k_rdy | 8u);
@@ -97,8 +96,7 @@ TEST(nvme_registers, takes_its_time) {
 
 // A dead controller does nothing, and a reset brings it back as new.
 TEST(nvme_registers, dies_and_comes_back) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().kill();
   h.turn();
   EXPECT_EQ(h.csts(), k_rdy | k_cfs);
@@ -187,8 +185,7 @@ TEST(nvme_features, keep_and_refuse) {
 
 // 5.2 and 5.16.1.2: one event of a type, then none before the log is read.
 TEST(nvme_events, wait_for_the_log) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.admin_queue();
   w::sqe ask = w::make_async_event();
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -227,8 +224,7 @@ TEST(nvme_events, wait_for_the_log) {
 
 // 5.2: all the ways to write a doorbell wrongly.
 TEST(nvme_events, doorbells_that_cannot_be) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.io_queue();
   std::uint32_t wrong = 0;
   const auto expect_wrong = [&](const char* what) {
@@ -259,8 +255,7 @@ TEST(nvme_events, doorbells_that_cannot_be) {
 }
 
 TEST(nvme_admin, aborts_what_waits) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.io_queue();
   h.device().inject({.what = xio::model::nvme::fault::kind::lose});
   h.put(q, w::make_io(w::opcode::read, 77, 1, h.data_bus(), 0, 0, 1));

@@ -84,8 +84,7 @@ TEST(nvme_fault_text, mistakes_have_a_place) {
 
 // A drive that says that all is well and lies: only a program that knows the data can see it.
 TEST(nvme_faults, commands_that_only_seem_done) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_skip@1,nvme_astray@2=7/write,nvme_astray@4=1"));
   for (std::uint64_t lba = 0; lba < 3; ++lba) {
     stamp(h.data(), lba * 512, 512, 3);
@@ -104,8 +103,7 @@ TEST(nvme_faults, commands_that_only_seem_done) {
 
 // A chosen status for a chosen command, and nothing is moved.
 TEST(nvme_faults, a_status_for_one_command) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_error@2=write_fault,nvme_error=1:0x3a1/read/lba100-107"));
   stamp(h.data(), 0, 512, 3);
   EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 0)), 0u), (h.io(command(w::opcode::write, 0, h, 1)), 0u),
@@ -125,8 +123,7 @@ TEST(nvme_faults, a_status_for_one_command) {
 // The same seed gives the same faults; about as many as the chance says.
 TEST(nvme_faults, chances_repeat) {
   const auto run = [](const char* text) {
-    hand h;
-    h.make_queues();
+    ready_hand h;
     h.device().inject(plan(text));
     std::set<int> failed;
     for (int i = 0; i < 400; ++i)
@@ -141,8 +138,7 @@ TEST(nvme_faults, chances_repeat) {
 }
 
 TEST(nvme_faults, delayed_and_lost) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_delay=1:20ms/lba5,nvme_lose@1"));
   auto& q = h.io_queue();
   const auto begin = std::chrono::steady_clock::now();
@@ -166,8 +162,7 @@ TEST(nvme_faults, delayed_and_lost) {
 TEST(nvme_faults, memory_goes_before_the_command) {
   hand::how apart;
   apart.direct = false;
-  hand h(apart);
-  h.make_queues();
+  ready_hand h(apart);
   h.device().inject(plan("nvme_delay=1:20ms"));
   std::memset(h.data(), 0x77, 512);
   auto& q = h.io_queue();
@@ -196,8 +191,7 @@ TEST(nvme_faults, memory_goes_under_the_command) {
 TEST(nvme_faults, memory_of_queues_goes) {
   hand::how apart;
   apart.direct = false;
-  hand h(apart);
-  h.make_queues();
+  ready_hand h(apart);
   h.device().dma().remove(h.data());
   h.turn(2);
   EXPECT_PAIRS((h.io(command(w::opcode::flush, 0, h)), 0u), (h.device().dma_faults(), 0u));
@@ -234,8 +228,7 @@ TEST(nvme_faults, random_order) {
 }
 
 TEST(nvme_faults, dies_at_a_command) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_die@1"));
   auto& q = h.io_queue();
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
@@ -251,8 +244,7 @@ TEST(nvme_faults, dies_at_a_command) {
 }
 
 TEST(nvme_faults, the_file_refuses) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(
       plan("nvme_file@0=no_space/write,nvme_file@1=io_error/read,nvme_file@2=io_error/flush,nvme_file@3=no_space"));
   EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(command(w::opcode::read, 0, h)), 0x281u),
@@ -263,8 +255,7 @@ TEST(nvme_faults, the_file_refuses) {
 
 // A file that is made shorter under the drive: reads of what is left go on, nothing is written behind the hole.
 TEST(nvme_faults, a_file_that_is_cut) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
   ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
@@ -283,8 +274,7 @@ TEST(nvme_faults, a_file_that_is_cut) {
 // The operating system's limit stands for a full disk: the part that fits is written, the rest is an error.
 TEST(nvme_faults, a_disk_that_is_full) {
   for (const bool plain : {false, true}) {
-    hand h({.shape = {.plain_io = plain}, .file_bytes = 65536});
-    h.make_queues();
+    ready_hand h({.shape = {.plain_io = plain}, .file_bytes = 65536});
     auto limit = std::make_unique<full_disk::file_limit>(32768);
     stamp(h.data(), 0, 4096, 7);
     EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 64)), 0x280u);
@@ -303,8 +293,7 @@ TEST(nvme_faults, a_disk_that_is_full) {
 namespace {
 
 void write_to_a_full_disk(const std::string& place, bool plain) {
-  hand h({.shape = {.plain_io = plain}});
-  h.make_queues();
+  ready_hand h({.shape = {.plain_io = plain}});
   const int hole = open(h.file().path.c_str(), O_RDWR);
   const int filler = open((place + "/filler").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600);
   ASSERT_EQ(fallocate(hole, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 512 << 10, 512 << 10), 0);
@@ -357,8 +346,7 @@ std::atomic<int> signals{0};
 
 // The signal of the file-size limit must not reach the program because of a drive.
 TEST(nvme_faults, a_full_disk_is_no_signal) {
-  hand h({.file_bytes = 65536});
-  h.make_queues();
+  ready_hand h({.file_bytes = 65536});
   progress::machine machine(1);
   const full_disk::file_limit limit(32768, [](int) { signals.fetch_add(1); });
   machine.add(&h.device());

@@ -186,4 +186,9 @@ class hand {
   std::uint32_t cid_ = 1;
 };
 
+// The same with queue pair 1.
+struct ready_hand : hand {
+  explicit ready_hand(const how& h = {}) : hand(h) { make_queues(); }
+};
+
 }  // namespace xio::test
