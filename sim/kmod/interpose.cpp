@@ -10,7 +10,6 @@
 
 #include "kmod/buffers.hpp"
 #include "kmod/module.hpp"
-#include "kmod/settings.hpp"
 #include "preload/calls.hpp"
 
 namespace {

@@ -10,7 +10,6 @@
 #include "../../kernel/xio/xio_uapi.h"
 #include "base/unique_fd.hpp"
 #include "kmod/drive.hpp"
-#include "kmod/settings.hpp"
 
 namespace kmod_sim {
 

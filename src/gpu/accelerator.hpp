@@ -18,7 +18,6 @@
 #include "gpu/after_kernels.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/device_choice.hpp"
-#include "gpu/gpu.hpp"
 #include "gpu/in_kernel.hpp"
 #include "gpu/polled_device.hpp"
 #include "gpu/relaxed_capture.hpp"

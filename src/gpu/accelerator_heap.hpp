@@ -4,8 +4,6 @@
 #pragma once
 #include <sys/stat.h>
 
-#include "base/log.hpp"
-#include "base/process.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "gpu/heap_file.hpp"

@@ -4,7 +4,6 @@
 #pragma once
 #include <cctype>
 
-#include "base/log.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/host_pages.hpp"
 #include "gpu/memory.hpp"

@@ -12,8 +12,6 @@
 #include <deque>
 #include <mutex>
 
-#include "base/error.hpp"
-#include "base/unique_fd.hpp"
 #include "gpu/heap_handle.hpp"
 #include "gpu/memory_file.hpp"
 

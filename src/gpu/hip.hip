@@ -5,14 +5,8 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "base/error.hpp"
-#include "base/log.hpp"
 #include "base/options.hpp"
 #include "gpu/fine_grain.hpp"
-#include "gpu/gpu.hpp"
-#include "gpu/memory.hpp"
-#include "gpu/memory_choice.hpp"
-#include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
 namespace {

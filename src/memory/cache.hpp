@@ -9,7 +9,6 @@
 
 #include "gpu/memory.hpp"
 #include "xio/device/impl/view.hpp"
-#include "xio/memory.h"
 
 namespace xio::memory {
 

@@ -4,7 +4,6 @@
 #include "gpu/gpu.hpp"
 #include "memory/hdp.hpp"
 #include "memory/hdp_thread.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::memory {
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <thread>
 
-#include "base/sleeper.hpp"
 #include "progress/turn_lock.hpp"
 
 namespace xio::progress {

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/team_layout.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::stream {
 namespace {

@@ -6,7 +6,6 @@
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"
 #include "stream/steps.hpp"
-#include "xio/device/impl/kinds.hpp"
 
 namespace xio::stream {
 namespace {

@@ -19,7 +19,6 @@
 
 #include "tools/command_line.hpp"
 #include "tools/standard_streams.hpp"
-#include "tools/xiorun/job.hpp"
 #include "tools/xiorun/loopback.hpp"
 #include "tools/xiorun/node.hpp"
 #include "tools/xiorun/program.hpp"

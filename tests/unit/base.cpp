@@ -3,7 +3,6 @@
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/peer_word.hpp"
-#include "base/run_clock.hpp"
 #include "base/text_form.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/link.hpp"

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "../../kernel/xio/xio_uapi.h"
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/memory_file.hpp"

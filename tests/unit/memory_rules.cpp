@@ -2,7 +2,6 @@
 // Rules of memory: what a mode puts where, pages, rows of registered memory, and the memory cgroup.
 #include <random>
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/memory_group.hpp"
 #include "memory/mode.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Before a drive is opened: the ways to it, the trial of its memory, and pages that are lost.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "base/unique_fd.hpp"
 #include "gpu/gpu.hpp"
 #include "played_vfio.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which copy engines a GPU has, and which of them are taken.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "transport/sdma/engine_choice.hpp"

@@ -8,7 +8,6 @@
 #include <cstdlib>
 
 #include "amdgpu/driver/descriptors.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/driver/topology.hpp"
 
 #define AMDGPU_SHOWN extern "C" __attribute__((visibility("default")))

@@ -7,7 +7,6 @@
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/disassembler.hpp"
 #include "amdgpu/isa/sites.hpp"
-#include "amdgpu/isa/wave.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 
 namespace amdgpu {

@@ -7,8 +7,6 @@
 #include "amdgpu/isa/launch.hpp"
 #include "amdgpu/isa/operation.hpp"
 #include "amdgpu/isa/unwritten.hpp"
-#include "amdgpu/memory/port.hpp"
-#include "amdgpu/report/counters.hpp"
 #include "amdgpu/report/fault.hpp"
 
 namespace amdgpu {

@@ -11,7 +11,6 @@
 #include "amdgpu/isa/descriptor.hpp"
 #include "amdgpu/isa/own_wave.hpp"
 #include "amdgpu/isa/under_way.hpp"
-#include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/adversary.hpp"
 #include "amdgpu/memory/plain.hpp"
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "amdgpu/memory/l2_port.hpp"
 #include "amdgpu/memory/vector_cache.hpp"
 
 namespace amdgpu {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <vector>
 
-#include "amdgpu/isa/launch.hpp"
 #include "amdgpu/queues/group.hpp"
 
 namespace amdgpu {

@@ -5,13 +5,9 @@
 #include <thread>
 #include <utility>
 
-#include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/gate.hpp"
-#include "amdgpu/driver/page_table.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/memory/shader_arrays.hpp"
-#include "amdgpu/queues/aql_queue.hpp"
 #include "amdgpu/queues/group.hpp"
 #include "amdgpu/queues/sdma_engines.hpp"
 

@@ -8,11 +8,9 @@
 
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
-#include "uverbs/device/doorbells.hpp"
 #include "uverbs/device/receives.hpp"
 #include "uverbs/device/settings.hpp"
 #include "uverbs/device/wire.hpp"
-#include "uverbs/firmware/firmware.hpp"
 
 namespace uverbs {
 

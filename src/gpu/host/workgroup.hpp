@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "gpu/host/launch.hpp"
-#include "xio/device/platform/host_exec.hpp"
 
 namespace xio::host_exec {
 

@@ -3,7 +3,6 @@
 #include "model/nic/bnxt_queue.hpp"
 #include "model/nic/families.hpp"
 #include "xio/device/impl/bnxt.hpp"
-#include "xio/wire/bnxt.hpp"
 
 namespace xio::model::rdma {
 namespace {

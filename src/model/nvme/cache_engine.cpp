@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "model/nvme/file_engine.hpp"
-#include "model/nvme/mapped_file.hpp"
 #include "model/nvme/shared_calls.hpp"
 
 namespace xio::model::nvme {

@@ -7,16 +7,13 @@
 
 #include "base/payload.hpp"
 #include "base/trace.hpp"
-#include "model/nvme/dma.hpp"
 #include "model/nvme/event_desk.hpp"
 #include "model/nvme/faults.hpp"
 #include "model/nvme/file.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "model/nvme/queue_memory.hpp"
 #include "model/nvme/registers.hpp"
-#include "model/nvme/segments.hpp"
 #include "progress/machine.hpp"
-#include "xio/wire/nvme.hpp"
 
 namespace xio::model::nvme {
 

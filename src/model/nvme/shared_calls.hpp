@@ -4,7 +4,6 @@
 #pragma once
 #include <array>
 
-#include "model/nvme/file_engine.hpp"
 #include "model/nvme/mapped_file.hpp"
 
 namespace xio::model::nvme {

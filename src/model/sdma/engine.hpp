@@ -9,7 +9,6 @@
 #include "base/payload.hpp"
 #include "model/sdma/memory_map.hpp"
 #include "progress/machine.hpp"
-#include "progress/turn_lock.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {

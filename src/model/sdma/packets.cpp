@@ -4,7 +4,6 @@
 #include "model/sdma/decode.hpp"
 #include "model/sdma/queue.hpp"
 #include "model/sdma/words.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
 namespace {

@@ -4,11 +4,9 @@
 #pragma once
 #include <deque>
 
-#include "base/payload.hpp"
 #include "base/trace.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
-#include "model/sdma/memory_map.hpp"
 #include "model/sdma/pitched.hpp"
 
 namespace xio::model::sdma {

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
-#include "gpu/memory.hpp"
 #include "memory/owner.hpp"
 #include "tools/command_line.hpp"
 #include "tools/size_text.hpp"
@@ -15,7 +14,6 @@
 #include "tools/xio-tester/nvme_target.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::tester {
 namespace {

@@ -9,11 +9,9 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "base/options.hpp"
 #include "bootstrap/launcher.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
-#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"

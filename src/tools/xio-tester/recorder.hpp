@@ -4,8 +4,6 @@
 // far away.
 #pragma once
 #include "tools/xio-tester/pattern.hpp"
-#include "xio/device/platform/platform.hpp"
-#include "xio/status.h"
 
 namespace xio::tester {
 

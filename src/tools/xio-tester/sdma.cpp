@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 #include "tools/command_line.hpp"
 #include "tools/gpus.hpp"
-#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/sdma_kernels.hpp"
 #include "tools/xio-tester/sdma_places.hpp"

@@ -22,7 +22,6 @@
 #include "tools/xiorun/node.hpp"
 #include "tools/xiorun/output.hpp"
 #include "tools/xiorun/report.hpp"
-#include "tools/xiorun/sink.hpp"
 
 namespace xio::run {
 namespace {

@@ -3,7 +3,6 @@
 #pragma once
 #include <functional>
 
-#include "base/unique_fd.hpp"
 #include "tools/xiorun/sink.hpp"
 
 namespace xio::run {

@@ -7,7 +7,6 @@
 #include "gpu/gpu.hpp"
 #include "transport/nvme/drive_facts.hpp"
 #include "xio/wire/nvme.hpp"
-#include "xio/xio.h"
 
 namespace xio::nvme {
 

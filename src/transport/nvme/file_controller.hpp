@@ -3,10 +3,8 @@
 #pragma once
 #include "gpu/chore.hpp"
 #include "progress/shared_turns.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
-#include "transport/nvme/software_drive.hpp"
 #include "transport/software.hpp"
 
 namespace xio::nvme {

@@ -6,7 +6,6 @@
 #include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/impl/view.hpp"
-#include "xio/xio.h"
 
 namespace xio::nvme {
 

@@ -12,7 +12,6 @@
 
 #include "base/error.hpp"
 #include "base/text_form.hpp"
-#include "base/unique_fd.hpp"
 #include "transport/nvme/kmod_module.hpp"
 
 namespace xio::nvme {

@@ -6,7 +6,6 @@
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/kmod_controller.hpp"
 #include "transport/nvme/kmod_drive.hpp"
-#include "transport/nvme/nvme.hpp"
 #include "transport/nvme/vfio_function.hpp"
 
 namespace xio::nvme {

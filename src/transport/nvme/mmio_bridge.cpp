@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "gpu/gpu.hpp"

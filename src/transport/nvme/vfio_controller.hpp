@@ -2,10 +2,8 @@
 // "nvme:BDF/NSID": a real drive behind an IOMMU, taken from the kernel by vfio.
 #pragma once
 #include "gpu/polled_device.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
-#include "transport/nvme/vfio_device.hpp"
 #include "transport/nvme/vfio_function.hpp"
 #include "transport/nvme/vfio_lender.hpp"
 #include "transport/nvme/vfio_watch.hpp"

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <mutex>
 
-#include "transport/nvme/vfio_iommu.hpp"
 #include "transport/nvme/vfio_way.hpp"
 
 namespace xio::nvme {

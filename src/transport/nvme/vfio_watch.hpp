@@ -5,7 +5,6 @@
 #include <functional>
 #include <thread>
 
-#include "base/unique_fd.hpp"
 #include "transport/nvme/vfio_device.hpp"
 
 namespace xio::nvme {

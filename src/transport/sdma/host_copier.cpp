@@ -7,7 +7,6 @@
 #include "base/run_clock.hpp"
 #include "base/sleeper.hpp"
 #include "xio/device/impl/sdma.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
 

@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/memory.hpp"
-#include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/impl/sdma.hpp"

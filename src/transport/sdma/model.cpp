@@ -4,11 +4,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/impl/sdma.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
 namespace {

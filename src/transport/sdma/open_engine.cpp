@@ -6,7 +6,6 @@
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/model.hpp"
-#include "transport/sdma/sdma.hpp"
 
 namespace xio::sdma {
 namespace {
