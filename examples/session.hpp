@@ -21,8 +21,7 @@ struct session {
     check(xio_ctx_create(world, nullptr, &ctx), "xio_ctx_create");
     status = on_host<int>(1);
   }
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
+  session& operator=(session&&) = delete;
 
   template <class T>
   T* symmetric(size_t count) const {

@@ -38,8 +38,7 @@ class input {
     if (end < 0) leave(1, "relay: '%s' has no size: %s", path.c_str(), std::strerror(errno));
     bytes_ = static_cast<uint64_t>(end);
   }
-  input(const input&) = delete;
-  input& operator=(const input&) = delete;
+  input& operator=(input&&) = delete;
   ~input() {
     if (fd_ >= 0) ::close(fd_);
   }

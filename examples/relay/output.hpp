@@ -17,8 +17,7 @@ class output {
     make();
     keep_owner();
   }
-  output(const output&) = delete;
-  output& operator=(const output&) = delete;
+  output& operator=(output&&) = delete;
   ~output() {
     ::close(fd_);
     remove_name();

@@ -14,7 +14,6 @@
 #include "amdgpu/driver/kfd_uapi.hpp"
 
 namespace kmod_sim {
-
 namespace {
 
 constexpr std::uint64_t k_page = 4096;

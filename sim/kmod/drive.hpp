@@ -2,10 +2,6 @@
 // The drive that the simulated module has: src/model/nvme over a file, and the module's part of driving it (registers,
 // admin queue), as kernel/xio/controller.c does. Every process has a controller of its own over the same file.
 #pragma once
-#include <atomic>
-#include <bitset>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -44,8 +40,7 @@ class drive {
   std::unique_ptr<xio::model::nvme::controller> controller_;
   std::uint64_t cap_ = 0;
   std::mutex lock_;  // of the admin queue
-  std::uint32_t sq_tail_ = 0, cq_head_ = 0, phase_ = 1;
-  std::uint32_t granted_ = 0;
+  std::uint32_t sq_tail_ = 0, cq_head_ = 0, phase_ = 1, granted_ = 0;
   std::bitset<65> taken_;
   std::thread thread_;
 };

@@ -3,9 +3,6 @@
 // it: the software GPU's driver has the memory files.
 #include <dlfcn.h>
 
-#include <cstddef>
-#include <cstdint>
-
 #include "kmod/settings.hpp"
 
 namespace {

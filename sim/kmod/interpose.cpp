@@ -2,18 +2,14 @@
 // The simulated module's part of preload/calls.hpp: /dev/xio and /dev/udmabuf, descriptors of them, and the drive below
 // /sys. All other calls go on to the C library, or to the software GPU's driver where that is preloaded, too.
 #include <fcntl.h>
-#include <linux/udmabuf.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
 
 #include "kmod/buffers.hpp"
 #include "kmod/module.hpp"
-#include "kmod/settings.hpp"
 #include "preload/calls.hpp"
 
 namespace {

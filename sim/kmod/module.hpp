@@ -3,17 +3,13 @@
 // the bus in pieces that are not in order, so that an address that nobody looked up is memory that is not mapped.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <random>
 #include <vector>
 
 #include "../../kernel/xio/xio_uapi.h"
 #include "base/unique_fd.hpp"
 #include "kmod/drive.hpp"
-#include "kmod/settings.hpp"
 
 namespace kmod_sim {
 
@@ -36,8 +32,7 @@ class kernel_module {
   enum class kind { pin, memory, queue_pair };
   struct piece {
     unsigned char* base;
-    std::uint64_t bus;
-    std::uint64_t bytes;
+    std::uint64_t bus, bytes;
   };
   struct object {
     std::uint64_t owner = 0;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 
 namespace kmod_sim {
-
 namespace {
 
 const char* text(const char* name, const char* otherwise) {

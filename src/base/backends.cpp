@@ -7,7 +7,6 @@
 #include "base/log.hpp"
 
 namespace xio {
-
 namespace {
 
 struct notes {

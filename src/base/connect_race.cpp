@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::chrono::milliseconds k_apart_least{10};  // RFC 8305 section 5

@@ -7,9 +7,7 @@
 #pragma once
 #include <poll.h>
 
-#include <chrono>
 #include <deque>
-#include <string>
 #include <vector>
 
 #include "base/run_clock.hpp"

@@ -2,7 +2,6 @@
 // Without a library: nothing is secret and nothing is proven. Keys and tags find mistakes, as a rank of another world.
 // The kernel knows the owner of each socket of this machine, and so of the other end.
 #include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "base/socket_address.hpp"
 
 namespace xio::crypto {
-
 namespace {
 
 std::uint64_t mix(std::uint64_t hash, const void* from, std::size_t bytes) {

@@ -15,7 +15,6 @@
 #include "base/error.hpp"
 
 namespace xio::crypto {
-
 namespace {
 
 template <auto Free>

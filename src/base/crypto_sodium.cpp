@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 
 namespace xio::crypto {
-
 namespace {
 
 unsigned char* raw(std::byte* p) { return reinterpret_cast<unsigned char*>(p); }

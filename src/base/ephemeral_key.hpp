@@ -20,8 +20,7 @@ class ephemeral_key {
   }
   explicit ephemeral_key(const half& own) : own_(own) { crypto::public_half(own_, public_half_); }  // for test vectors
   ~ephemeral_key() { explicit_bzero(own_.data(), k_bytes); }
-  ephemeral_key(const ephemeral_key&) = delete;
-  ephemeral_key& operator=(const ephemeral_key&) = delete;
+  ephemeral_key& operator=(ephemeral_key&&) = delete;
 
   const half& public_half() const { return public_half_; }  // what the other end may see, and everybody else
 

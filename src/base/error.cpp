@@ -9,7 +9,6 @@
 #include "xio/xio.h"
 
 namespace xio {
-
 namespace {
 
 // Bytes without a destructor: exit handlers and destructors of static objects call XIO after those of thread_local

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Atomics on words of host memory, by op. Sequentially consistent.
 #pragma once
-#include <cstdint>
-
 #include "base/payload.hpp"
 
 namespace xio {

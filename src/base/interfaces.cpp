@@ -15,7 +15,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio {
-
 namespace {
 
 bool same_bits(const socket_address& a, const socket_address& b, int bits) {

@@ -2,8 +2,6 @@
 // The network interfaces of this machine: which of them XIO_TCP_INTERFACE chooses, and in which order their addresses
 // are given to others and those of others are tried.
 #pragma once
-#include <span>
-#include <string>
 #include <vector>
 
 #include "base/socket_address.hpp"

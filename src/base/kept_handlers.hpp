@@ -22,8 +22,7 @@ class kept_handlers {
                   (kept != which::program || (is_fault(signal) && all_[i].sa_handler != SIG_DFL));
     }
   }
-  kept_handlers(const kept_handlers&) = delete;
-  kept_handlers& operator=(const kept_handlers&) = delete;
+  kept_handlers& operator=(kept_handlers&&) = delete;
   ~kept_handlers() {
     for (std::size_t i = 0; i < all_.size(); ++i) {
       const int signal = static_cast<int>(i) + 1;

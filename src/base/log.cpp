@@ -8,7 +8,6 @@
 #include <string>
 
 namespace xio::log {
-
 namespace {
 
 std::atomic<int> g_most{static_cast<int>(level::warn)};

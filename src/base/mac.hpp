@@ -3,9 +3,6 @@
 #pragma once
 #include <string.h>
 
-#include <cstddef>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/crypto.hpp"

@@ -7,22 +7,16 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <string_view>
 #include <type_traits>
-#include <vector>
-
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 
 #include "base/edit_distance.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "config.h"
 
 extern "C" char** environ;
 
 namespace xio {
-
 namespace {
 
 constexpr const char* kind_named(std::string_view name) {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Typed view of the environment, made from options.def.
 #pragma once
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "base/option_words.hpp"
 #include "base/secret_text.hpp"
@@ -25,8 +22,7 @@ const char* set_variable(const char* name);
 
 // A variable that a program sets for one world; an empty value stands for the default.
 struct setting {
-  std::string variable;
-  std::string value;
+  std::string variable, value;
 };
 
 // The options of each room. A function takes the struct of its room, so that its signature tells what it reads. Those

@@ -10,7 +10,6 @@
 #include <string>
 
 namespace xio {
-
 namespace {
 
 // By number: glibc has the functions from 2.36 on.

@@ -2,9 +2,6 @@
 // How host threads that play an engine touch payload, which may live in GPU memory. Made by src/gpu, used by
 // src/model. Rings and completions are host memory, accessed directly, but for a NIC's: see model/nic/ring_memory.hpp.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
 #include "base/option_words.hpp"
 
 namespace xio {

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 namespace xio {
-
 namespace {
 
 unsigned byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/port_range.hpp"
-
 #include "base/error.hpp"
 
 namespace xio {

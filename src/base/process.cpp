@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 
 namespace xio::process {
-
 namespace {
 std::atomic<pid_t> g_owner{0};  // 0: nobody yet
 }

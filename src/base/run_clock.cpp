@@ -7,7 +7,6 @@
 #include <bit>
 
 namespace xio {
-
 namespace {
 
 constexpr int k_unit_bits = 26;  // 67 ms; 32 bits of them are nine years

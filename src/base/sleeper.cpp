@@ -6,14 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdint>
 #include <mutex>
 
 #include "base/process.hpp"
 #include "xio/device/platform/host_exec.hpp"
 
 namespace xio {
-
 namespace {
 
 std::atomic<bool> g_may_sleep{false};

@@ -9,7 +9,6 @@
 #include <cstring>
 
 namespace xio {
-
 namespace {
 const sockaddr_in& four(const socket_address& a) { return reinterpret_cast<const sockaddr_in&>(a.bytes); }
 const sockaddr_in6& six(const socket_address& a) { return reinterpret_cast<const sockaddr_in6&>(a.bytes); }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/text_form.hpp"
-
 #include "base/error.hpp"
 
 namespace xio {

@@ -13,8 +13,7 @@ class text_form {
  public:
   explicit text_form(const char* expression);  // throws XIO_ERR_INTERNAL for one that is wrong
   ~text_form();
-  text_form(const text_form&) = delete;
-  text_form& operator=(const text_form&) = delete;
+  text_form& operator=(text_form&&) = delete;
 
   // The text and then what each group holds, empty for a group that matched nothing; no strings if the text has another
   // form.

@@ -5,14 +5,11 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "base/error.hpp"
 
 namespace xio {
-
 namespace {
 
 std::string now(int resource, rlim_t unit) {

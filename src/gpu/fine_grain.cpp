@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 namespace xio::gpu {
-
 namespace {
 
 // Radeon GPUs: gfx10xx, gfx11xx, gfx12xx. They have no xGMI.

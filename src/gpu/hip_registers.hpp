@@ -10,17 +10,13 @@
 #pragma once
 #include <hip/hip_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "gpu/gpu.hpp"
 
 namespace xio::gpu::hw {
-
 namespace {
 
 // hsa.h and hsa_ext_amd.h.
@@ -131,5 +127,4 @@ void unmap_io(void* page) {
 }
 
 }  // namespace
-
 }  // namespace xio::gpu::hw

@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <string>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -14,7 +13,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 struct machine_memory {

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 namespace xio::gpu {
-
 namespace {
 
 constexpr caching F = caching::fine, U = caching::uncached;

@@ -5,7 +5,6 @@
 #include <fstream>
 
 namespace xio::gpu {
-
 namespace {
 
 // The names of one version of cgroups.

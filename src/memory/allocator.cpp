@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
 #include <vector>
 
 #include "base/fnv.hpp"

@@ -17,8 +17,7 @@ class allocator {
   static constexpr std::uint64_t k_granule = 128;
 
   struct block {
-    std::uint64_t offset;
-    std::uint64_t bytes;
+    std::uint64_t offset, bytes;
   };
 
   // Hands out [begin, end). Both are multiples of k_granule.

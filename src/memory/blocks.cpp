@@ -6,7 +6,6 @@
 #include "base/error.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 std::uint64_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }

@@ -5,13 +5,10 @@
 // Kept is memory of xio_mem_alloc only, whole blocks of it, since the library knows when that goes. Other memory may be
 // unmapped and mapped again without a word, and an engine would go on reading and writing the old pages.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <list>
 
 #include "gpu/memory.hpp"
 #include "xio/device/impl/view.hpp"
-#include "xio/memory.h"
 
 namespace xio::memory {
 
@@ -59,8 +56,7 @@ class registration_cache {
   engine_side& engines_;
   const std::size_t keep_;
   std::list<span> spans_;
-  std::uint64_t now_ = 0;
-  std::uint64_t hits_ = 0, misses_ = 0, evictions_ = 0, forgotten_ = 0;
+  std::uint64_t now_ = 0, hits_ = 0, misses_ = 0, evictions_ = 0, forgotten_ = 0;
 };
 
 }  // namespace xio::memory

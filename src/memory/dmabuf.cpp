@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,7 +15,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 constexpr const char* k_export = "xio_mem_export_dmabuf";

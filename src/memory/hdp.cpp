@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 using dev::hdp_way;

@@ -2,9 +2,6 @@
 // Decides from facts, once per world, how the host data path (HDP) of this process's GPU is flushed, and why.
 // The ways: include/xio/device/impl/hdp.hpp; the table in words: docs/hdp.md.
 #pragma once
-#include <cstdint>
-#include <string>
-
 #include "base/option_words.hpp"
 #include "xio/device/impl/view.hpp"
 

@@ -2,13 +2,11 @@
 #include "memory/hdp_facts.hpp"
 
 #include <fstream>
-#include <string>
 
 #include "gpu/gpu.hpp"
 #include "topology/kfd_node.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 // The CPU says whether a hypervisor is below: a flag in /proc/cpuinfo (x86, linux cpufeatures.h).

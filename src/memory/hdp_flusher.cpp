@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace xio::memory {
-
 namespace {
 
 using dev::hdp_way;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What a world has for its HDP: the decision, and the words and the thread that the way needs.
 #pragma once
-#include <cstdint>
-#include <memory>
-
 #include "gpu/gpu.hpp"
 #include "memory/hdp.hpp"
 #include "memory/hdp_thread.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::memory {
 

@@ -8,13 +8,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/thread.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

@@ -23,13 +23,11 @@ void flush_by_readback(volatile unsigned char* line, unsigned char value);
 // asking costs some thousand looks per second, less than a hundredth of a core.
 class hdp_thread {
  public:
-  static constexpr unsigned k_hot_us = 50;
-  static constexpr unsigned k_longest_sleep_us = 250;
+  static constexpr unsigned k_hot_us = 50, k_longest_sleep_us = 250;
 
   // Both words are in host memory and outlive this. Throws XIO_ERR_NO_MEMORY.
   hdp_thread(std::uint64_t* asked, std::uint64_t* done, std::function<void()> flush);
-  hdp_thread(const hdp_thread&) = delete;
-  hdp_thread& operator=(const hdp_thread&) = delete;
+  hdp_thread& operator=(hdp_thread&&) = delete;
   ~hdp_thread();
 
   std::uint64_t flushes() const { return flushes_.load(std::memory_order_relaxed); }

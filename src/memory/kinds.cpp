@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "memory/kinds.hpp"
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"

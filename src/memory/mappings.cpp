@@ -14,7 +14,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 // "7f00-7f10 rw-p 00000000 00:00 0   name"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "memory/mode.hpp"
-
 #include "base/error.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 const char* name_of(part p) {

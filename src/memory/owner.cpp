@@ -9,7 +9,6 @@
 #include "memory/kinds.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 constexpr std::size_t k_alignment_max = std::size_t{1} << 30;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Owns one piece of memory of a kind and gives it back the way it was taken.
 #pragma once
-#include <cstddef>
 #include <utility>
 
 #include "gpu/memory.hpp"

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "memory/pair.hpp"
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
 #include "memory/kinds.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 // Both sides are live and as large as the pair says, even if the caller has changed the struct.

@@ -3,7 +3,6 @@
 // Books only; keys and device rows are made by src/ctx/engines.cpp.
 #pragma once
 #include <array>
-#include <cstdint>
 
 #include "xio/device/impl/view.hpp"
 

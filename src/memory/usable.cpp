@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "memory/usable.hpp"
-
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 bool on_device(const void* address) {

@@ -2,10 +2,6 @@
 // Whether engines can be let loose on memory that is none of xio_mem_alloc: an engine that reads where nothing is
 // mapped kills the process, or fails long after the mistake.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "memory/mappings.hpp"
 
 namespace xio::memory {

@@ -9,7 +9,6 @@
 #include "memory/kinds.hpp"
 
 namespace xio::memory {
-
 namespace {
 
 std::uint64_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }

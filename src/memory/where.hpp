@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where memory lives: what the GPU's runtime and the kernel say now, held against what was asked.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "gpu/memory.hpp"
 #include "memory/mappings.hpp"
 

@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <limits>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "proxy/queue_numbers.hpp"

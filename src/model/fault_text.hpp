@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // XIO_MODEL_FAULTS: what the software devices do wrong on purpose. One grammar for all of them; docs/faults.md has it.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "model/nic/faults.hpp"
 #include "model/nvme/faults.hpp"
 #include "model/sdma/engine.hpp"

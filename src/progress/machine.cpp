@@ -6,15 +6,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 
 namespace xio::progress {
-
 namespace {
 
 // The application's signals are not for a device. Above all SIGXFSZ: a drive that exceeds the file-size limit has a

@@ -2,16 +2,12 @@
 // Software devices and the host threads that run them. A device is polled; it finds its work in the rings and
 // doorbells that device code writes, like hardware would.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
-#include <vector>
 
-#include "base/sleeper.hpp"
 #include "progress/turn_lock.hpp"
 
 namespace xio::progress {
@@ -36,8 +32,7 @@ class machine {
  public:
   explicit machine(unsigned threads);
   ~machine();
-  machine(const machine&) = delete;
-  machine& operator=(const machine&) = delete;
+  machine& operator=(machine&&) = delete;
 
   void add(device* d);
   // On return the device is not being polled and never will be.

@@ -3,10 +3,7 @@
 // to another thread and back. A thread that comes second assists. Where there is much to do that nobody can assist
 // with, the machine keeps its turns: those who wait can give more meanwhile.
 #pragma once
-#include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <mutex>
 
 #include "progress/machine.hpp"
 

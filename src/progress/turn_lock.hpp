@@ -2,7 +2,6 @@
 // A lock between the turns of a thread that polls and the calls of other threads. Turns give way to calls, or a device
 // that is always busy would keep them out: a mutex alone may go to the poller again and again.
 #pragma once
-#include <atomic>
 #include <mutex>
 
 #include "base/sleeper.hpp"

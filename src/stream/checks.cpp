@@ -3,14 +3,11 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/team_layout.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::stream {
-
 namespace {
 
 constexpr std::uint32_t k_most_workgroups = 1024;

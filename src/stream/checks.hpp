@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the host's books say of a call on a stream before it is launched: each check throws a sentence.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
 #include "ctx/door.hpp"
 #include "stream/job.hpp"
 

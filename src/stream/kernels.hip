@@ -2,15 +2,12 @@
 // libxio's own kernels: one for each family of calls, by a number. Each op is that of xio_device.hpp, by every route;
 // nothing is done here a second time.
 #include <xio/hip.h>
-#include <xio/xio_device.hpp>
 
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"
 #include "stream/steps.hpp"
-#include "xio/device/impl/kinds.hpp"
 
 namespace xio::stream {
-
 namespace {
 
 using dev::ctx_of;
@@ -284,8 +281,7 @@ class on_device {
     if (hipGetDevice(&before_) == hipSuccess && before_ != gpu::selected_device())
       changed_ = hipSetDevice(gpu::selected_device()) == hipSuccess;
   }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
+  on_device& operator=(on_device&&) = delete;
   ~on_device() {
     if (changed_) (void)hipSetDevice(before_);
   }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A stream of the library's own with one call of the host in it, and the words by which its end is seen.
 #pragma once
-#include <cstdint>
-
 #include "gpu/gpu.hpp"
 #include "stream/job.hpp"
 
@@ -12,8 +10,7 @@ class own_stream {
  public:
   // Out of those that are kept; makes one where all are in use.
   own_stream();
-  own_stream(const own_stream&) = delete;
-  own_stream& operator=(const own_stream&) = delete;
+  own_stream& operator=(own_stream&&) = delete;
   // Keeps it for another call, unless its work has not ended: then it is lost, for that work stores to its words.
   ~own_stream();
 

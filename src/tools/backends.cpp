@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/backends.hpp"
-
 #include "xio/internal.h"
 
 namespace xio::tools {
-
 namespace {
 
 using backends = std::vector<std::pair<std::string, std::string>>;

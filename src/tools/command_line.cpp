@@ -6,17 +6,14 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <utility>
-#include <vector>
 
 #include "tools/near_miss.hpp"
 #include "tools/size_text.hpp"
 #include "tools/standard_streams.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 void take_unknown_words(CLI::App& app) {

@@ -9,7 +9,6 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -104,8 +103,7 @@ class command_line : public command {
  public:
   command_line(const std::string& text, const std::string& name);
   ~command_line();
-  command_line(const command_line&) = delete;
-  command_line& operator=(const command_line&) = delete;
+  command_line& operator=(command_line&&) = delete;
 
   void footer(const std::string& text);
   void version(const std::string& text);

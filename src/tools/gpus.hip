@@ -6,7 +6,6 @@
 #include "xio/hip.h"
 
 namespace xio::tools {
-
 namespace {
 
 const char* error_text(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/near_miss.hpp"
-
-#include <cstddef>
-#include <string_view>
-
 #include "base/edit_distance.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 std::string_view without_dashes(std::string_view word) {

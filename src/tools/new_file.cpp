@@ -2,7 +2,6 @@
 #include "tools/new_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/xattr.h>
@@ -12,12 +11,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <utility>
 
 #include "base/error.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 constexpr int k_tries = 100;

@@ -17,8 +17,7 @@ class new_file {
   // what: the option, for sentences. Throws, and leaves everything as it was, if it cannot be made.
   new_file(std::string what, std::string path);
   ~new_file();  // without keep(): as if nothing had been written
-  new_file(const new_file&) = delete;
-  new_file& operator=(const new_file&) = delete;
+  new_file& operator=(new_file&&) = delete;
 
   void write(const void* data, std::size_t bytes);
   std::size_t bytes() const;
@@ -37,8 +36,7 @@ class new_file {
 
   std::string what_, path_, place_, folder_;  // as it was given; without links; where it is
   struct stat old_ {};
-  bool exists_ = false;
-  bool stream_ = false;
+  bool exists_ = false, stream_ = false;
   mode_t mode_ = 0;
   unique_fd fd_;
 };

@@ -2,9 +2,7 @@
 #include "tools/overwrite.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +13,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 constexpr std::size_t k_block = 512, k_piece = std::size_t{1} << 20;

@@ -10,7 +10,6 @@
 #include "tools/size_text.hpp"
 
 namespace xio::tools {
-
 namespace {
 
 using namespace std::chrono_literals;

@@ -15,8 +15,7 @@ class progress {
   // what: "nvme-ep write". unit: "ops". total: 0 if there is no end. bytes_each: 0 if a rate in bytes says nothing.
   progress(std::string what, std::string unit, std::uint64_t total, std::uint64_t bytes_each = 0);
   ~progress() { clear(); }
-  progress(const progress&) = delete;
-  progress& operator=(const progress&) = delete;
+  progress& operator=(progress&&) = delete;
 
   void clear();  // of a terminal, before something else is printed there
   void update(std::uint64_t done) { update(done, clock::now()); }
@@ -26,12 +25,9 @@ class progress {
   std::string line(std::uint64_t done, double seconds) const;
 
  private:
-  std::string what_;
-  std::string unit_;
-  std::uint64_t total_;
-  std::uint64_t bytes_each_;
-  bool terminal_;
-  bool shown_ = false;
+  std::string what_, unit_;
+  std::uint64_t total_, bytes_each_;
+  bool terminal_, shown_ = false;
   clock::time_point start_;
   clock::time_point next_;
   clock::duration pause_;

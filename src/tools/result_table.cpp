@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 namespace xio::tools {
-
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -49,8 +48,7 @@ struct result_table::state {
   std::FILE* to;
   std::size_t columns;
   std::vector<std::string> left_out;
-  bool fine = true;
-  bool begun = false;
+  bool fine = true, begun = false;
   json rows = json::array();
 
   void write(const std::string& text) {

@@ -35,8 +35,7 @@ class result_table {
   // columns: a table is to fit them; 0: it may be as wide as it is.
   result_table(table_format format, facts about, std::FILE* to, std::size_t columns = 0);
   ~result_table();
-  result_table(const result_table&) = delete;
-  result_table& operator=(const result_table&) = delete;
+  result_table& operator=(result_table&&) = delete;
 
   void add(const std::vector<field>& row);  // the same names in every row
   // Of JSON: the rows so far as text, and such rows of several PEs in their place, each with its PE as `pe`.

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 namespace xio::tools {
-
 namespace {
 
 constexpr const char k_units[] = "KMGT";

@@ -5,7 +5,6 @@
 #include <numeric>
 
 namespace xio::tools {
-
 namespace {
 
 // Nearest rank, from 0 on: the least number of sorted samples that are at least so many of 10000 of `n`.

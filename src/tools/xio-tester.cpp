@@ -7,7 +7,6 @@
 // nothing was touched; 130 if a signal ended what has an end.
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>

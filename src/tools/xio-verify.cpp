@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <ctime>
 #include <filesystem>
-#include <string>
 
 #include "base/error.hpp"
 #include "tools/new_file.hpp"
@@ -20,7 +19,6 @@
 #include "tools/xio-verify/code_object.hpp"
 #include "tools/xio-verify/import.hpp"
 #include "tools/xio-verify/report.hpp"
-#include "tools/xio-verify/settings.hpp"
 #include "tools/xio-verify/stages.hpp"
 #include "tools/xio-verify/worker.hpp"
 

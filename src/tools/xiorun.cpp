@@ -16,14 +16,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "tools/command_line.hpp"
 #include "tools/standard_streams.hpp"
-#include "tools/xiorun/job.hpp"
 #include "tools/xiorun/loopback.hpp"
 #include "tools/xiorun/node.hpp"
 #include "tools/xiorun/program.hpp"
@@ -166,7 +161,7 @@ job_settings parse(int argc, char** argv) {
   job_settings s;
   command_line app("Starts N processes of a program, on this host or several, as the PEs of one XIO world.", "xiorun");
   app.footer("Usage: xiorun -n N [options] [--] program [args...]");
-  app.version(std::string("xiorun of XIO ") + XIO_RUN_VERSION);
+  app.version(std::string("xiorun of XIO ") + PACKAGE_VERSION);
   app.number("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np", 1, k_pes_max)
       .default_text("");
   app.flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");

@@ -10,7 +10,6 @@
 #include <filesystem>
 
 namespace xio::topology {
-
 namespace {
 
 // "usermod -aG render $USER": the group that the file is for, if it is for one.

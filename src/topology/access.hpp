@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // May this process use device files, and if not, which group may?
 #pragma once
-#include <string>
-#include <vector>
-
 #include "topology/preflight.hpp"
 
 namespace xio::topology {

@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "topology/atomics_cures.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 using ports = std::vector<const pci_function*>;

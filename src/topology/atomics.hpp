@@ -2,9 +2,6 @@
 // PCIe AtomicOps (PCI Express Base Specification 5.0, section 6.15): may a device change host memory, or another
 // device's memory, by fetch-add, swap and compare-swap? Pure: judges what configuration registers say.
 #pragma once
-#include <cstdint>
-#include <string>
-
 #include "topology/pci_tree.hpp"
 
 namespace xio::topology {

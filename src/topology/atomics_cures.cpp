@@ -6,7 +6,6 @@
 #include "topology/atomics.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 constexpr std::uint16_t k_vendor_qemu = 0x1b36;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What to do where AtomicOps do not pass: sentences with the line to type.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "topology/pci_tree.hpp"
 
 namespace xio::topology {

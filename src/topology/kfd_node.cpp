@@ -2,7 +2,6 @@
 #include "topology/kfd_node.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,12 +11,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <vector>
 
 #include "base/error.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 // Lines of "name number" (linux amdkfd kfd_topology.c, node_show). A value that is no number counts as 0.

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "topology/machine_map.hpp"
-
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
 
 #include <fmt/core.h>
 
@@ -36,8 +33,7 @@ struct machine_map::tree {
   ~tree() {
     if (topology != nullptr) hwloc_topology_destroy(topology);
   }
-  tree(const tree&) = delete;
-  tree& operator=(const tree&) = delete;
+  tree& operator=(tree&&) = delete;
 
   hwloc_obj_t find(const std::string& bus_id) const {
     return bus_id.empty() ? nullptr : hwloc_get_pcidev_by_busidstring(topology, bus_id.c_str());

@@ -3,8 +3,6 @@
 // without it.
 #pragma once
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "topology/pci_tree.hpp"
 
@@ -28,8 +26,7 @@ class machine_map {
   // devices.
   explicit machine_map(const std::string& description);
   ~machine_map();
-  machine_map(const machine_map&) = delete;
-  machine_map& operator=(const machine_map&) = delete;
+  machine_map& operator=(machine_map&&) = delete;
 
   bool known() const;
   // Steps in the tree of bridges, packages and NUMA nodes; bus ids like "0000:3b:00.0". gpu empty: from the processors

@@ -4,7 +4,6 @@
 #include <set>
 
 namespace xio::topology {
-
 namespace {
 
 // 7.5.1.1 to 7.5.1.3: registers of every function, of endpoints and of bridges.

@@ -2,10 +2,6 @@
 // The configuration space of one PCI function, as bytes, and what of it XIO wants to know.
 // Section numbers are those of the PCI Express Base Specification 5.0.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "topology/pci_tree.hpp"
 
 namespace xio::topology {

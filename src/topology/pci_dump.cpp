@@ -12,7 +12,6 @@
 #include "topology/pci_config.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 constexpr std::size_t k_line_bytes = 16;

@@ -2,7 +2,6 @@
 #include "topology/pci_reader.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
@@ -16,7 +15,6 @@
 #include "topology/pci_dump.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads a machine's PCI functions, as the kernel shows them below /sys or as a dump describes them.
 #pragma once
-#include <string>
-
 #include "topology/pci_tree.hpp"
 
 namespace xio::topology {

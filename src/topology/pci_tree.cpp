@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "base/error.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 struct address {

@@ -27,18 +27,15 @@ enum class device_role : std::uint8_t { other, gpu, nic, drive, bridge };
 // The virtual functions that SR-IOV's capability describes (9.3.3).
 struct virtual_functions {
   std::uint16_t count = 0;  // enabled; 0: none
-  std::uint16_t offset = 0;
-  std::uint16_t stride = 0;
+  std::uint16_t offset = 0, stride = 0;
 };
 
 struct pci_function {
   std::string bus_id;  // "0000:3b:00.0"
-  std::uint16_t vendor = 0, device = 0;
-  std::uint16_t subsystem_vendor = 0;
+  std::uint16_t vendor = 0, device = 0, subsystem_vendor = 0;
   std::uint16_t device_class = 0;  // base class << 8 | sub-class
   bool readable = true;            // configuration space beyond the first 64 bytes
-  bool multifunction = false;
-  bool is_bridge = false;
+  bool multifunction = false, is_bridge = false;
   std::uint8_t secondary = 0, subordinate = 0;  // of a bridge: the buses behind it
   port_kind kind = port_kind::none;
   std::uint8_t express_version = 0;

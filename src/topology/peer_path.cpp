@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "base/first_line.hpp"
 #include "topology/access.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string>
-#include <vector>
 
 #include "base/first_line.hpp"
 #include "topology/access.hpp"
@@ -18,7 +14,6 @@
 #include "topology/peer_path.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a machine has to have before engines can work by themselves, what of it is missing, and how to get it.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "topology/pci_tree.hpp"
 
 namespace xio::topology {

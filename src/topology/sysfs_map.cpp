@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <sstream>
 
 #include "base/first_line.hpp"
 
 namespace xio::topology {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -2,8 +2,6 @@
 // Where devices hang by the paths below /sys/devices, for builds without hwloc: machine_map.hpp in small.
 #pragma once
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "topology/machine_map.hpp"
 

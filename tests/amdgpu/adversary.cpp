@@ -44,8 +44,7 @@ unsigned overtaken(const std::string& between) {
       EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
       wrong |= two.flag() == 1 && two.data() != 41;
     }
-    EXPECT_EQ(two.data(), 41u);
-    EXPECT_EQ(two.flag(), 1u);
+    EXPECT_PAIRS((two.data(), 41u), (two.flag(), 1u));
     found += wrong;
   }
   return found;
@@ -74,8 +73,7 @@ std::vector<u64> arrived(const std::string& between) {
 }
 
 TEST(AmdgpuAdversary, StoresToOneRegisterAreMergedUntilTheyAreWaitedFor) {
-  EXPECT_EQ(arrived(""), std::vector<u64>(seeds, 1));
-  EXPECT_EQ(arrived("s_waitcnt vmcnt(0)").size(), 2 * seeds);
+  EXPECT_PAIRS((arrived(""), std::vector<u64>(seeds, 1)), (arrived("s_waitcnt vmcnt(0)").size(), 2 * seeds));
 }
 
 // vmcnt counts to 63 (MI200 ISA 4.4).
@@ -249,9 +247,8 @@ TEST(AmdgpuAdversary, ALineOfL1IsStaleUntilItIsInvalidated) {
   EXPECT_LT(missing, seeds) << "it may have made room by itself";
   EXPECT_GT(stale("buffer_invl2", load), 0u) << "another cache";
   EXPECT_GT(stale("buffer_wbl2", load), 0u);
-  EXPECT_EQ(stale("buffer_wbinvl1_vol", load), 0u);
-  EXPECT_EQ(stale("buffer_wbinvl1", load), 0u);
-  EXPECT_EQ(stale("", load + " glc"), 0u);
+  EXPECT_PAIRS((stale("buffer_wbinvl1_vol", load), 0u), (stale("buffer_wbinvl1", load), 0u),
+               (stale("", load + " glc"), 0u));
 }
 
 // The same of the scalar cache, which no invalidate of the vector cache is for. LLVM AMDGPUUsage, "Memory Model
@@ -340,8 +337,7 @@ TEST(AmdgpuAdversary, AStoreThatIsNotMappedIsRefusedWhenItIsIssued) {
   place_of_two two(1);
   two.m.set_v64(0, 0, 0x1000);
   const fault& f = two.m.run("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)");
-  EXPECT_EQ(f.what, fault::kind::memory);
-  EXPECT_EQ(f.instruction, "global_store_dword v[0:1], v4, off");
+  EXPECT_PAIRS((f.what, fault::kind::memory), (f.instruction, "global_store_dword v[0:1], v4, off"));
 }
 
 }  // namespace

@@ -4,12 +4,10 @@
 #pragma once
 #include <elf.h>
 
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queues of copy engines by the simulated driver's calls: what linux refuses, in its order and with its errno (amdkfd
 // kfd_chardev.c, kfd_queue.c, kfd_process_queue_manager.c, kfd_device_queue_manager.c of 7.3.4), and doorbells.
-#include "../gtest.hpp"
 #include "amdgpu/driver_rig.hpp"
 
 namespace amdgpu {
@@ -102,8 +101,7 @@ TEST(amdgpu_queues, are_as_many_as_engines_have_and_ring_where_linux_says) {
     std::vector<u64> pcie;
     for (create_queue_args a = t.good(sdma); ask(t.p, create_queue, a) == 0; a = t.good(sdma))
       pcie.push_back(a.doorbell_offset % k_doorbell_bytes / 8);
-    EXPECT_EQ(pcie.size(), 16u);
-    EXPECT_EQ(pcie[0], 0x100u);
+    EXPECT_PAIRS((pcie.size(), 16u), (pcie[0], 0x100u));
     EXPECT_EQ(pcie[1], is_aligned ? 0x10cu : 0x10au) << "the engines take turns";
     std::size_t xgmi = 0;
     for (create_queue_args a = t.good(sdma_xgmi); ask(t.p, create_queue, a) == 0; a = t.good(sdma_xgmi)) ++xgmi;

@@ -2,11 +2,7 @@
 // The simulated driver by its calls, as libhsakmt makes them: without a runtime, and without a kernel to run.
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "amdgpu/driver/descriptors.hpp"
-#include "amdgpu/driver/kfd_ioctls.hpp"
-#include "amdgpu/driver/process.hpp"
-#include "amdgpu/driver/topology.hpp"
 #include "amdgpu/driver_rig.hpp"
 
 namespace amdgpu {
@@ -23,8 +19,7 @@ TEST(amdgpu_settings, are_checked_against_their_table) {
   EXPECT_FALSE(read({}, s));
   EXPECT_EQ(s.gpus, 1u);
   EXPECT_FALSE(read({{"XIO_AMDGPU_GPUS", "8"}, {"XIO_AMDGPU_LINKS", "pcie"}}, s));
-  EXPECT_EQ(s.gpus, 8u);
-  EXPECT_EQ(s.links, "pcie");
+  EXPECT_PAIRS((s.gpus, 8u), (s.links, "pcie"));
   for (const auto& [name, value] : std::map<std::string, std::string>{{"XIO_AMDGPU_GPUS", "9"},
                                                                       {"XIO_AMDGPU_THREADS", "0"},
                                                                       {"XIO_AMDGPU_CUS", "12"},
@@ -73,9 +68,8 @@ TEST_F(amdgpu_topology, names_gpus_and_their_links) {
   EXPECT_EQ(redirected(nullptr, "/sys/class/kfd"), "");
   // Programs that list all PCI functions find the GPUs beside the machine's own, whose files are where they were.
   const std::filesystem::path all = redirected(folder.c_str(), "/sys/bus/pci/devices");
-  EXPECT_EQ(all, folder + "/pci");
-  EXPECT_EQ(redirected(folder.c_str(), "/sys/bus/pci/devices/"), all);
-  EXPECT_EQ(redirected(folder.c_str(), "/sys/bus/pci/devices_of"), "");
+  EXPECT_PAIRS((all, folder + "/pci"), (redirected(folder.c_str(), "/sys/bus/pci/devices/"), all),
+               (redirected(folder.c_str(), "/sys/bus/pci/devices_of"), ""));
   std::set<std::string> wanted{"0000:03:00.0", "0000:04:00.0"}, listed;
   std::error_code none;
   for (const auto& own : std::filesystem::directory_iterator("/sys/bus/pci/devices", none))
@@ -140,9 +134,8 @@ TEST_F(amdgpu_driver, refuses_what_the_kernel_refuses) {
   EXPECT_EQ(ask(p, get_version, version), 0);
   EXPECT_EQ(version.major, 1u);
   // No such number, and one of another type.
-  EXPECT_EQ(ask(p, 0x7f, version), ENOTTY);
-  EXPECT_EQ(kfd_ioctl(p, 0xc008'6401u, &version), ENOTTY);
-  EXPECT_EQ(kfd_ioctl(p, 0x8008'4b01u, nullptr), EFAULT);
+  EXPECT_PAIRS((ask(p, 0x7f, version), ENOTTY), (kfd_ioctl(p, 0xc008'6401u, &version), ENOTTY),
+               (kfd_ioctl(p, 0x8008'4b01u, nullptr), EFAULT));
 
   EXPECT_EQ(allocate(at(0), 4096, in_vram | writable, 7, EINVAL).handle, 0u);
   allocate(at(0), 4096, writable, 0, EINVAL);
@@ -172,9 +165,8 @@ TEST_F(amdgpu_driver, refuses_what_the_kernel_refuses) {
 TEST_F(amdgpu_driver, reads_and_writes_no_more_than_a_caller_gives) {
   // A caller of an older kernel knows 4 bytes of these 8.
   u32 words[2] = {0xaaaaaaaau, 0xbbbbbbbbu};
-  EXPECT_EQ(kfd_ioctl(p, 2u << 30 | 4u << 16 | 'K' << 8 | get_version, words), 0);
-  EXPECT_EQ(words[0], 1u);
-  EXPECT_EQ(words[1], 0xbbbbbbbbu);
+  EXPECT_PAIRS((kfd_ioctl(p, 2u << 30 | 4u << 16 | 'K' << 8 | get_version, words), 0), (words[0], 1u),
+               (words[1], 0xbbbbbbbbu));
 }
 
 TEST_F(amdgpu_driver, maps_memory_until_it_is_freed) {
@@ -194,10 +186,8 @@ TEST_F(amdgpu_driver, maps_memory_until_it_is_freed) {
   EXPECT_NE(p.tables[1].find(at(0)), nullptr);
   free_memory_args gone{a.handle};
   EXPECT_EQ(ask(p, free_memory, gone), EBUSY) << "the other GPU has it";
-  EXPECT_EQ(map(a.handle, {gpu_id_of(1)}, unmap_memory), 0);
-  EXPECT_EQ(ask(p, free_memory, gone), 0);
-  EXPECT_EQ(p.tables[1].find(at(0)), nullptr);
-  EXPECT_EQ(ask(p, free_memory, gone), EINVAL);
+  EXPECT_PAIRS((map(a.handle, {gpu_id_of(1)}, unmap_memory), 0), (ask(p, free_memory, gone), 0),
+               (p.tables[1].find(at(0)), nullptr), (ask(p, free_memory, gone), EINVAL));
 }
 
 TEST_F(amdgpu_driver, counts_a_gpus_memory) {
@@ -220,8 +210,7 @@ TEST_F(amdgpu_driver, sees_registered_memory_where_the_process_has_it) {
   alloc_memory_args a{at(0), 4096, 0, reinterpret_cast<u64>(mine), gpu_id_of(0), userptr | writable};
   ASSERT_EQ(ask(p, alloc_memory, a), 0);
   ASSERT_EQ(map(a.handle, {gpu_id_of(0)}), 0);
-  EXPECT_EQ(p.tables[0].host(at(2), 2), mine + 2);
-  EXPECT_EQ(p.tables[0].host(at(4095), 2), nullptr);
+  EXPECT_PAIRS((p.tables[0].host(at(2), 2), mine + 2), (p.tables[0].host(at(4095), 2), nullptr));
   munmap(mine, 4096);
 }
 
@@ -240,8 +229,7 @@ TEST_F(amdgpu_driver, takes_registered_memory_from_the_gpus_when_the_process_unm
   EXPECT_NE(p.tables[0].find(at(8192)), nullptr);
   // A part is enough.
   p.memory.lose(user + 4096, 4096);
-  EXPECT_EQ(p.tables[0].find(at(0)), nullptr);
-  EXPECT_EQ(p.tables[1].find(at(4096)), nullptr);
+  EXPECT_PAIRS((p.tables[0].find(at(0)), nullptr), (p.tables[1].find(at(4096)), nullptr));
   EXPECT_NE(p.tables[0].find(at(8192)), nullptr);
   // The runtime frees it later.
   EXPECT_EQ(map(a.handle, {gpu_id_of(0)}, unmap_memory), 0);
@@ -282,8 +270,7 @@ TEST_F(amdgpu_driver, shares_memory_with_another_process) {
   dmabuf_info_args info{};
   info.fd = d.fd;
   ASSERT_EQ(ask(p, get_dmabuf_info, info), 0);
-  EXPECT_EQ(info.bytes, 8192u);
-  EXPECT_EQ(info.gpu_id, gpu_id_of(0));
+  EXPECT_PAIRS((info.bytes, 8192u), (info.gpu_id, gpu_id_of(0)));
   const pid_t child = fork();
   if (child == 0) {
     process other{two_gpus()};
@@ -355,11 +342,8 @@ TEST_F(amdgpu_driver, wakes_who_waits_for_an_event) {
   EXPECT_EQ(ask(p, wait_events, w), 0);
   EXPECT_EQ(w.result, wait_timeout);
   e.event_id = second.event_id;
-  EXPECT_EQ(ask(p, set_event, e), 0);
-  EXPECT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_complete);
-  EXPECT_EQ(ask(p, destroy_event, e), 0);
-  EXPECT_EQ(ask(p, wait_events, w), EINVAL);
+  EXPECT_PAIRS((ask(p, set_event, e), 0), (ask(p, wait_events, w), 0), (w.result, wait_complete),
+               (ask(p, destroy_event, e), 0), (ask(p, wait_events, w), EINVAL));
 }
 
 TEST_F(amdgpu_driver, tells_of_a_memory_fault) {
@@ -411,8 +395,7 @@ TEST(amdgpu_page_table, holds_no_two_mappings_in_one_place) {
     EXPECT_FALSE(t.add(m)) << m.base;
   EXPECT_TRUE(t.add({.base = 0x1000, .bytes = 0x1000}));
   EXPECT_TRUE(t.add({.base = 0x4000, .bytes = 1}));
-  EXPECT_EQ(t.find(0x4001), nullptr);
-  EXPECT_EQ(t.find(0xfff), nullptr);
+  EXPECT_PAIRS((t.find(0x4001), nullptr), (t.find(0xfff), nullptr));
   EXPECT_FALSE(t.remove(0x3000));
   EXPECT_TRUE(t.remove(0x2000));
   EXPECT_EQ(t.find(0x3000), nullptr);

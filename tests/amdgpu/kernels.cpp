@@ -14,8 +14,7 @@ using namespace amdgpu;
 using namespace amdgpu::test;
 using u64 = std::uint64_t;
 
-class kernels : public testing::Test {
- protected:
+struct kernels : testing::Test {
   void SetUp() override {
     const char* const path = std::getenv("XIO_AMDGPU_CODE");
     ASSERT_NE(path, nullptr) << "kernels.sh names the code object";
@@ -233,8 +232,7 @@ TEST_F(kernels, divisions) {
                              .add(f.data())
                              .add(d.data())));
   for (unsigned i = 0; i < 64; ++i) {
-    EXPECT_EQ(u[i], a[i] / b[i]);
-    EXPECT_EQ(u[64 + i], a[i] % b[i]);
+    EXPECT_PAIRS((u[i], a[i] / b[i]), (u[64 + i], a[i] % b[i]));
     EXPECT_EQ(l[i], la[i] / lb[i]) << i << ' ' << la[i] << ' ' << lb[i];
     EXPECT_EQ(l[64 + i], la[i] % lb[i]) << i;
     EXPECT_EQ(std::bit_cast<unsigned>(f[i]), std::bit_cast<unsigned>(fa[i] / fb[i]))

@@ -3,8 +3,6 @@
 // one example. Bundles of HIP are opened. XIO_AMDGPU_TARGET names another GPU than gfx90a. The exit status is 1 if
 // there is any.
 #include <cstdio>
-#include <cstdlib>
-#include <map>
 
 #include "amdgpu/code_object.hpp"
 #include "amdgpu/isa/decode.hpp"

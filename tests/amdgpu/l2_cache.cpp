@@ -151,8 +151,7 @@ unsigned stale(kind k, const std::string& between, bool hdp = false) {
     one.flag[0] = 1;
     run_wave(one.m.w, 100);
     EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
-    EXPECT_EQ(one.m.v(7, 0), 0u);
-    EXPECT_EQ(one.m.v(8, 0), 1u);
+    EXPECT_PAIRS((one.m.v(7, 0), 0u), (one.m.v(8, 0), 1u));
     found += one.m.v(9, 0) != 41;
   }
   return found;
@@ -192,8 +191,7 @@ TEST(AmdgpuL2, WorkgroupsOfAGpuSeeEachOthersDirtyLines) {
       a.bytes = 8;
       refusal no;
       ASSERT_TRUE(other.load(a, got, no));
-      EXPECT_EQ(got[0], 41u);
-      EXPECT_EQ(got[lanes], 1u);
+      EXPECT_PAIRS((got[0], 41u), (got[lanes], 1u));
       u32 scalar = 0;
       ASSERT_TRUE(other.load_scalar(address[0], 1, &scalar, no));
       EXPECT_EQ(scalar, 41u) << "the scalar cache lies before the L2 as well";
@@ -212,8 +210,7 @@ TEST(AmdgpuL2, AnAtomicOfCoarseMemoryIsUnseenUntilItIsWrittenBack) {
     one.m.load(add + "s_waitcnt vmcnt(0)\ns_sleep 1\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
     one.m.start();
     run_wave(one.m.w, 100);
-    EXPECT_EQ(one.m.v(8, 0), 7u);
-    EXPECT_EQ(one.data[0], 7u);
+    EXPECT_PAIRS((one.m.v(8, 0), 7u), (one.data[0], 7u));
     run_wave(one.m.w, 100);
     EXPECT_PAIRS((one.data[0], 48u), (one.data[2], 41u), (one.data[3], 6u));
   }
@@ -261,8 +258,7 @@ TEST(AmdgpuL2, TheHostDataPathHoldsWritesUntilItIsFlushed) {
     EXPECT_GT(stale(k, "", true), 0u);
     EXPECT_GT(stale(k, "buffer_invl2\nbuffer_wbinvl1_vol", true), 0u) << "caches are not the path";
   }
-  EXPECT_EQ(stale(k_fine[1], "", true), 0u);
-  EXPECT_EQ(stale(k_fine[2], "", true), 0u);
+  EXPECT_PAIRS((stale(k_fine[1], "", true), 0u), (stale(k_fine[2], "", true), 0u));
   for (u64 seed = 1; seed <= seeds; ++seed) {
     message one(seed, k_fine[0], true);
     u32 reg = 0;

@@ -91,8 +91,7 @@ unsigned stale(kind k, bool packet_acquires) {
 
 TEST(AmdgpuL2OfGfx1100, NoInstructionMakesStoresToCoarseMemorySeen) {
   for (const kind& k : k_coarse) {
-    EXPECT_EQ(unseen(k, false), seeds);
-    EXPECT_EQ(unseen(k, true), 0u);
+    EXPECT_PAIRS((unseen(k, false), seeds), (unseen(k, true), 0u));
   }
 }
 
@@ -120,8 +119,7 @@ TEST(AmdgpuL2OfGfx1100, WorkgroupsSeeEachOthersStoresThere) {
                      "global_load_b32 v7, v[0:1], off\n s_waitcnt vmcnt(0)");
       g.first.begin(k_store + k_fence);
       g.second.turn();
-      EXPECT_EQ(g.second.m.v(7, 0), 41u);
-      EXPECT_EQ(g.data[0], 0u);
+      EXPECT_PAIRS((g.second.m.v(7, 0), 41u), (g.data[0], 0u));
     }
 }
 

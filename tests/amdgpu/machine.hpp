@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One wave, whose registers a test sets and reads, and a few lines of assembly that it runs.
 #pragma once
-#include <memory>
-#include <string>
-
 #include "amdgpu/assembler.hpp"
 #include "amdgpu/code_object.hpp"
 #include "amdgpu/isa/wave.hpp"

@@ -61,6 +61,11 @@ inline std::string hex(u64 x) {
   return text;
 }
 
+// The function of a row of a table, by what it makes of a, b and c.
+#define GIVES(...) [](u32 a, u32 b, u32 c) { return (void)a, (void)b, (void)c, static_cast<u32>(__VA_ARGS__); }
+
+inline u32 clamped(i64 x) { return static_cast<u32>(std::clamp<i64>(x, INT32_MIN, INT32_MAX)); }
+
 // The register, or two, that hold a T.
 template <class T>
 using word_of = std::conditional_t<sizeof(T) == 8, u64, u32>;

@@ -18,46 +18,40 @@ struct one {
 };
 
 const one ones[] = {
-    {"v_add_nc_u32 v8, v0, v2", [](u32 a, u32 b, u32) { return a + b; }},
-    {"v_subrev_nc_u32 v8, v0, v2", [](u32 a, u32 b, u32) { return b - a; }},
-    {"v_sub_nc_u32 v8, v0, v2 clamp", [](u32 a, u32 b, u32) { return a > b ? a - b : 0; }},
-    {"v_add_nc_i32 v8, v0, v2", [](u32 a, u32 b, u32) { return a + b; }},
-    {"v_sub_nc_i32 v8, v0, v2 clamp",
-     [](u32 a, u32 b, u32) {
-       return static_cast<u32>(std::clamp(i64{s(a)} - s(b), i64{-2147483647} - 1, i64{2147483647}));
-     }},
-    {"v_xor3_b32 v8, v0, v2, v4", [](u32 a, u32 b, u32 c) { return a ^ b ^ c; }},
-    {"v_add3_u32 v8, v0, v2, 0x12345678", [](u32 a, u32 b, u32) { return a + b + 0x12345678; }},
-    {"v_mad_u32_u24 v8, v0, 0xabcdef, v4", [](u32 a, u32, u32 c) { return (a & 0xffffff) * 0xabcdef + c; }},
-    {"v_clz_i32_u32 v8, v0", [](u32 a, u32, u32) { return a ? static_cast<u32>(__builtin_clz(a)) : ~0u; }},
-    {"v_ctz_i32_b32 v8, v0", [](u32 a, u32, u32) { return a ? static_cast<u32>(__builtin_ctz(a)) : ~0u; }},
-    {"v_cls_i32 v8, v0",
-     [](u32 a, u32, u32) { return a == 0 || a == ~0u ? ~0u : static_cast<u32>(__builtin_clrsb(s(a)) + 1); }},
-    {"v_minmax_u32 v8, v0, v2, v4", [](u32 a, u32 b, u32 c) { return std::max(std::min(a, b), c); }},
-    {"v_maxmin_i32 v8, v0, v2, v4",
-     [](u32 a, u32 b, u32 c) { return static_cast<u32>(std::min(std::max(s(a), s(b)), s(c))); }},
-    {"v_add_nc_u32 v8, null, v2", [](u32, u32 b, u32) { return b; }},
+    {"v_add_nc_u32 v8, v0, v2", GIVES(a + b)},
+    {"v_subrev_nc_u32 v8, v0, v2", GIVES(b - a)},
+    {"v_sub_nc_u32 v8, v0, v2 clamp", GIVES(a > b ? a - b : 0)},
+    {"v_add_nc_i32 v8, v0, v2", GIVES(a + b)},
+    {"v_sub_nc_i32 v8, v0, v2 clamp", GIVES(clamped(i64{s(a)} - s(b)))},
+    {"v_xor3_b32 v8, v0, v2, v4", GIVES(a ^ b ^ c)},
+    {"v_add3_u32 v8, v0, v2, 0x12345678", GIVES(a + b + 0x12345678)},
+    {"v_mad_u32_u24 v8, v0, 0xabcdef, v4", GIVES((a & 0xffffff) * 0xabcdef + c)},
+    {"v_clz_i32_u32 v8, v0", GIVES(a ? static_cast<u32>(__builtin_clz(a)) : ~0u)},
+    {"v_ctz_i32_b32 v8, v0", GIVES(a ? static_cast<u32>(__builtin_ctz(a)) : ~0u)},
+    {"v_cls_i32 v8, v0", GIVES(a == 0 || a == ~0u ? ~0u : static_cast<u32>(__builtin_clrsb(s(a)) + 1))},
+    {"v_minmax_u32 v8, v0, v2, v4", GIVES(std::max(std::min(a, b), c))},
+    {"v_maxmin_i32 v8, v0, v2, v4", GIVES(std::min(std::max(s(a), s(b)), s(c)))},
+    {"v_add_nc_u32 v8, null, v2", GIVES(b)},
     // Halves: the other one stays.
-    {"v_add_nc_u16 v8.l, v0.l, v2.l", [](u32 a, u32 b, u32) { return low(a + b); }},
-    {"v_add_nc_u16 v8.h, v0.h, v2.l", [](u32 a, u32 b, u32) { return high((a >> 16) + b); }},
-    {"v_sub_nc_u16 v8.l, v0.l, v2.h", [](u32 a, u32 b, u32) { return low(a - (b >> 16)); }},
-    {"v_sub_nc_i16 v8.l, v0.l, v2.l", [](u32 a, u32 b, u32) { return low(a - b); }},
-    {"v_mul_lo_u16 v8.l, v0.l, v2.l", [](u32 a, u32 b, u32) { return low((a & 0xffff) * (b & 0xffff)); }},
-    {"v_mad_u16 v8.l, v0.l, v2.l, v4.l", [](u32 a, u32 b, u32 c) { return low((a & 0xffff) * (b & 0xffff) + c); }},
-    {"v_lshlrev_b16 v8.l, v0.l, v2.l", [](u32 a, u32 b, u32) { return low(b << a % 16); }},
-    {"v_lshrrev_b16 v8.h, v0.l, v2.l", [](u32 a, u32 b, u32) { return high((b & 0xffff) >> a % 16); }},
-    {"v_ashrrev_i16 v8.l, v0.l, v2.l",
-     [](u32 a, u32 b, u32) { return low(static_cast<u32>(static_cast<short>(b) >> a % 16)); }},
+    {"v_add_nc_u16 v8.l, v0.l, v2.l", GIVES(low(a + b))},
+    {"v_add_nc_u16 v8.h, v0.h, v2.l", GIVES(high((a >> 16) + b))},
+    {"v_sub_nc_u16 v8.l, v0.l, v2.h", GIVES(low(a - (b >> 16)))},
+    {"v_sub_nc_i16 v8.l, v0.l, v2.l", GIVES(low(a - b))},
+    {"v_mul_lo_u16 v8.l, v0.l, v2.l", GIVES(low((a & 0xffff) * (b & 0xffff)))},
+    {"v_mad_u16 v8.l, v0.l, v2.l, v4.l", GIVES(low((a & 0xffff) * (b & 0xffff) + c))},
+    {"v_lshlrev_b16 v8.l, v0.l, v2.l", GIVES(low(b << a % 16))},
+    {"v_lshrrev_b16 v8.h, v0.l, v2.l", GIVES(high((b & 0xffff) >> a % 16))},
+    {"v_ashrrev_i16 v8.l, v0.l, v2.l", GIVES(low(static_cast<u32>(static_cast<short>(b) >> a % 16)))},
     {"v_max_i16 v8.l, v0.l, v2.l",
-     [](u32 a, u32 b, u32) { return low(static_cast<u32>(std::max(static_cast<short>(a), static_cast<short>(b)))); }},
-    {"v_and_b16 v8.l, v0.h, v2.l", [](u32 a, u32 b, u32) { return low((a >> 16) & b); }},
-    {"v_or_b16 v8.h, v0.l, v2.l", [](u32 a, u32 b, u32) { return high((a | b) & 0xffff); }},
-    {"v_xor_b16 v8.l, v0.l, v2.l", [](u32 a, u32 b, u32) { return low(a ^ b); }},
-    {"v_not_b16 v8.l, v0.l", [](u32 a, u32, u32) { return low(~a); }},
-    {"v_mov_b16 v8.h, v0.l", [](u32 a, u32, u32) { return high(a & 0xffff); }},
-    {"v_cvt_i32_i16 v8, v0.l", [](u32 a, u32, u32) { return static_cast<u32>(static_cast<short>(a)); }},
-    {"v_cvt_u32_u16 v8, v0.h", [](u32 a, u32, u32) { return a >> 16; }},
-    {"v_cvt_f16_u16 v8.l, 5", [](u32, u32, u32) { return low(0x4500); }},
+     GIVES(low(static_cast<u32>(std::max(static_cast<short>(a), static_cast<short>(b)))))},
+    {"v_and_b16 v8.l, v0.h, v2.l", GIVES(low((a >> 16) & b))},
+    {"v_or_b16 v8.h, v0.l, v2.l", GIVES(high((a | b) & 0xffff))},
+    {"v_xor_b16 v8.l, v0.l, v2.l", GIVES(low(a ^ b))},
+    {"v_not_b16 v8.l, v0.l", GIVES(low(~a))},
+    {"v_mov_b16 v8.h, v0.l", GIVES(high(a & 0xffff))},
+    {"v_cvt_i32_i16 v8, v0.l", GIVES(static_cast<short>(a))},
+    {"v_cvt_u32_u16 v8, v0.h", GIVES(a >> 16)},
+    {"v_cvt_f16_u16 v8.l, 5", GIVES(low(0x4500))},
 };
 
 bool assembles(const std::string& text) {
@@ -154,8 +148,7 @@ TEST_F(gfx1100, compares_into_exec_alone) {
   for (unsigned l = 0; l < narrow; ++l) m.v(0, l) = l;
   m.exec(0x0fffffff);
   ASSERT_FALSE(m.run("v_cmpx_lt_u32 20, v0\n v_mov_b32 v1, 7\n v_cmpx_ne_u32_e64 v0, 22"));
-  EXPECT_EQ(m.w.exec(), 0x0fa00000u | 0x800000u);
-  EXPECT_EQ(m.s(reg::vcc), machine::poison);
+  EXPECT_PAIRS((m.w.exec(), 0x0fa00000u | 0x800000u), (m.s(reg::vcc), machine::poison));
   for (unsigned l = 0; l < narrow; ++l) EXPECT_EQ(m.v(1, l), l > 20 && l < 28 ? 7 : machine::poison) << l;
 }
 
@@ -174,16 +167,14 @@ TEST_F(gfx1100, exec_is_saved_and_changed_by_32_bits) {
       for (unsigned i = 0; i < 24; ++i) {
         m.exec(exec), m.s(0) = edge(i), m.s(9) = machine::poison;
         ASSERT_FALSE(m.go());
-        EXPECT_EQ(m.s(8), exec);
-        EXPECT_EQ(m.s(9), machine::poison);
+        EXPECT_PAIRS((m.s(8), exec), (m.s(9), machine::poison));
         EXPECT_EQ(m.w.exec(), k.f(edge(i), exec)) << k.name;
         EXPECT_EQ(m.w.scc, m.w.exec() != 0);
       }
   }
   m.exec(0xff00ff00), m.s(0) = 0x0ff00ff0;
   ASSERT_FALSE(m.run("s_and_not1_wrexec_b32 s8, s0"));
-  EXPECT_EQ(m.s(8), 0x00f000f0u);
-  EXPECT_EQ(m.w.exec(), 0x00f000f0u);
+  EXPECT_PAIRS((m.s(8), 0x00f000f0u), (m.w.exec(), 0x00f000f0u));
 }
 
 TEST_F(gfx1100, branches_by_masks_of_32_lanes) {
@@ -336,8 +327,7 @@ TEST_F(gfx1100, lanes_are_named_modulo_32) {
       m.run("v_readlane_b32 s4, v0, s0\n v_writelane_b32 v1, 9, s0\n v_readfirstlane_b32 s5, v0\n"
             "v_permlane64_b32 v2, v0\n v_mbcnt_lo_u32_b32 v3, -1, 0\n v_mbcnt_hi_u32_b32 v3, -1, v3\n"
             "s_mov_b32 m0, 2\n v_movreld_b32 v10, v0\n v_movrels_b32 v11, v10"));
-  EXPECT_EQ(m.s(4), 503u);
-  EXPECT_EQ(m.s(5), 500u);
+  EXPECT_PAIRS((m.s(4), 503u), (m.s(5), 500u));
   for (unsigned l = 0; l < narrow; ++l) {
     EXPECT_PAIRS((m.v(1, l), l == 3 ? 9 : machine::poison), (m.v(2, l), 500 + l), (m.v(3, l), l), (m.v(12, l), 500 + l),
                  (m.v(11, l), 500 + l));
@@ -351,11 +341,9 @@ TEST_F(gfx1100, waves_of_64_lanes) {
   ASSERT_FALSE(
       m.run("v_cmp_lt_u32 vcc, 40, v0\n v_cndmask_b32 v1, 1, 2, vcc\n v_permlane64_b32 v2, v0\n"
             "s_and_saveexec_b64 s[10:11], vcc\n v_mov_b32 v1, 3"));
-  EXPECT_EQ(m.w.get64(reg::vcc), ~u64{0} << 41);
-  EXPECT_EQ(m.w.get64(10), ~u64{0});
+  EXPECT_PAIRS((m.w.get64(reg::vcc), ~u64{0} << 41), (m.w.get64(10), ~u64{0}));
   for (unsigned l = 0; l < 64; ++l) {
-    EXPECT_EQ(m.v(1, l), l > 40 ? 3u : 1u);
-    EXPECT_EQ(m.v(2, l), l ^ 32);
+    EXPECT_PAIRS((m.v(1, l), l > 40 ? 3u : 1u), (m.v(2, l), l ^ 32));
   }
 }
 

@@ -12,8 +12,7 @@ inline void use(machine& m, bool wave32 = true) {
   m.wave32(wave32);
 }
 
-class gfx1100 : public testing::Test {
- protected:
+struct gfx1100 : testing::Test {
   gfx1100() { use(m); }
   machine m;
 };

@@ -9,8 +9,7 @@ using namespace amdgpu::test;
 using amdgpu::fault;
 using amdgpu::lanes;
 
-class gfx942 : public testing::Test {
- protected:
+struct gfx942 : testing::Test {
   gfx942() { use(m); }
   static void use(machine& m) { m.shared.how.target = amdgpu::target::gfx942; }
   machine m;
@@ -31,11 +30,10 @@ TEST_F(gfx942, moves_and_sums_of_64_bits) {
     for (unsigned l = 0; l < lanes; ++l) {
       const u64 poisoned = machine::poison | u64{machine::poison} << 32, a = 0xfedcba9876543210 + l;
       const bool active = exec >> l & 1;
-      EXPECT_EQ(m.v64(4, l), active ? a : poisoned);
-      EXPECT_EQ(m.v64(6, l), active ? 0x123456789abcdef0 : poisoned);
-      EXPECT_EQ(m.v64(8, l), active ? ~u64{0} - 2 : poisoned);
-      EXPECT_EQ(m.v64(12, l), active ? 0x3ff0000000000000 : poisoned);
-      EXPECT_EQ(m.v64(10, l), active ? (a << 4) + (~u64{0} - 7 * l) : poisoned);
+      EXPECT_PAIRS((m.v64(4, l), active ? a : poisoned), (m.v64(6, l), active ? 0x123456789abcdef0 : poisoned),
+                   (m.v64(8, l), active ? ~u64{0} - 2 : poisoned),
+                   (m.v64(12, l), active ? 0x3ff0000000000000 : poisoned),
+                   (m.v64(10, l), active ? (a << 4) + (~u64{0} - 7 * l) : poisoned));
     }
   }
 }

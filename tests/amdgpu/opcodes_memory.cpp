@@ -8,8 +8,7 @@ using namespace amdgpu::test;
 using amdgpu::fault;
 using amdgpu::lanes;
 
-class memory : public testing::Test {
- protected:
+struct memory : testing::Test {
   // 64 KiB that the GPU sees, filled with bytes that tell where they are.
   memory() : bytes(65536) {
     for (unsigned i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
@@ -393,8 +392,7 @@ TEST_F(memory, addresses_of_the_gpus_own) {
   m.exec(1);
   m.set_v64(0, 0, own + 4092);
   const fault& f = m.run("global_load_dwordx2 v[6:7], v[0:1], off");
-  EXPECT_EQ(f.what, fault::kind::memory);
-  EXPECT_EQ(f.address, own + 4096);
+  EXPECT_PAIRS((f.what, fault::kind::memory), (f.address, own + 4096));
 }
 
 TEST_F(memory, accesses_are_refused_before_they_are_made) {
@@ -408,8 +406,7 @@ TEST_F(memory, accesses_are_refused_before_they_are_made) {
   m.set_v64(0, 17, at(41));
   {
     const fault& f = m.run("global_atomic_add v[0:1], v2, off");
-    EXPECT_EQ(f.what, fault::kind::alignment);
-    EXPECT_EQ(f.lane, 17);
+    EXPECT_PAIRS((f.what, fault::kind::alignment), (f.lane, 17));
   }
   m.visible.drop(bytes.data());
   m.visible.list(bytes.data(), bytes.size(), false);
@@ -427,9 +424,8 @@ TEST_F(memory, accesses_are_refused_before_they_are_made) {
 
 TEST_F(memory, cache_instructions_are_counted) {
   ASSERT_FALSE(m.run("buffer_wbl2\n s_waitcnt vmcnt(0)\n buffer_invl2\n buffer_wbinvl1_vol"));
-  EXPECT_EQ(m.shared.counted.of(amdgpu::count::writeback), 1u);
-  EXPECT_EQ(m.shared.counted.of(amdgpu::count::invalidate), 2u);
-  EXPECT_EQ(m.shared.counted.of(amdgpu::count::wait), 1u);
+  EXPECT_PAIRS((m.shared.counted.of(amdgpu::count::writeback), 1u),
+               (m.shared.counted.of(amdgpu::count::invalidate), 2u), (m.shared.counted.of(amdgpu::count::wait), 1u));
 }
 
 }  // namespace

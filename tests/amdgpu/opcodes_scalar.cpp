@@ -22,52 +22,44 @@ struct one {
 u32 lo(u64 x) { return static_cast<u32>(x); }
 i32 si(u64 x) { return static_cast<i32>(x); }
 result of(u64 value, int scc = -1) { return {value, scc}; }
+// Of signed ones: SCC is the overflow.
+result sum(i64 d) { return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d)); }
 result nz(u64 x) { return {x, x != 0}; }
 result nz32(u32 x) { return {x, x != 0}; }
 
+// Here c is the SCC that was.
+#undef GIVES
+#define GIVES(...) [](u64 a, u64 b, bool c) { return (void)a, (void)b, (void)c, __VA_ARGS__; }
+
 const one ones[] = {
-    {"s_add_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(a + b), u64{lo(a)} + lo(b) > 0xffffffff); }},
-    {"s_sub_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(a - b), lo(a) < lo(b)); }},
-    {"s_addc_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool c) { return of(lo(a + b + c), u64{lo(a)} + lo(b) + c > 0xffffffff); }},
-    {"s_subb_u32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool c) { return of(lo(a - b - c), u64{lo(a)} < u64{lo(b)} + c); }},
-    {"s_add_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       const i64 d = i64{si(a)} + si(b);
-       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
-     }},
-    {"s_sub_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) {
-       const i64 d = i64{si(a)} - si(b);
-       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
-     }},
-    {"s_min_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(si(a) < si(b) ? a : b), si(a) < si(b)); }},
-    {"s_max_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(std::max(lo(a), lo(b)), lo(a) > lo(b)); }},
-    {"s_cselect_b32 s8, s0, s2", false, [](u64 a, u64 b, bool c) { return of(lo(c ? a : b)); }},
-    {"s_cselect_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool c) { return of(c ? a : b); }},
-    {"s_and_b32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(lo(a & b)); }},
-    {"s_andn2_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool) { return nz(a & ~b); }},
-    {"s_orn2_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool) { return nz(a | ~b); }},
-    {"s_xnor_b64 s[8:9], s[0:1], s[2:3]", true, [](u64 a, u64 b, bool) { return nz(~(a ^ b)); }},
-    {"s_nand_b32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(lo(~(a & b))); }},
-    {"s_lshl_b32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(lo(a) << b % 32); }},
-    {"s_lshl_b64 s[8:9], s[0:1], s2", true, [](u64 a, u64 b, bool) { return nz(a << b % 64); }},
-    {"s_lshr_b64 s[8:9], s[0:1], s2", true, [](u64 a, u64 b, bool) { return nz(a >> b % 64); }},
-    {"s_ashr_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return nz32(static_cast<u32>(i64{si(a)} >> b % 32)); }},
-    {"s_ashr_i64 s[8:9], s[0:1], s2", true,
-     [](u64 a, u64 b, bool) { return nz(static_cast<u64>(static_cast<i64>(a) >> b % 64)); }},
-    {"s_mul_i32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(lo(u64{lo(a)} * lo(b))); }},
-    {"s_mul_hi_u32 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of(u64{lo(a)} * lo(b) >> 32); }},
-    {"s_mul_hi_i32 s8, s0, s2", false,
-     [](u64 a, u64 b, bool) { return of(lo(static_cast<u64>(i64{si(a)} * si(b)) >> 32)); }},
-    {"s_bfm_b64 s[8:9], s0, s2", true, [](u64 a, u64 b, bool) { return of(((u64{1} << a % 64) - 1) << b % 64); }},
-    {"s_bfe_u32 s8, s0, 0x80004", false, [](u64 a, u64, bool) { return nz32(lo(a) >> 4 & 255); }},
-    {"s_bfe_i32 s8, s0, 0x80004", false,
-     [](u64 a, u64, bool) { return nz32(static_cast<u32>(static_cast<signed char>(a >> 4))); }},
-    {"s_bfe_u64 s[8:9], s[0:1], 0x200010", true, [](u64 a, u64, bool) { return nz(a >> 16 & 0xffffffff); }},
-    {"s_bfe_i64 s[8:9], s[0:1], 0x100000", true,
-     [](u64 a, u64, bool) { return nz(static_cast<u64>(static_cast<i64>(static_cast<short>(a)))); }},
+    {"s_add_u32 s8, s0, s2", false, GIVES(of(lo(a + b), u64{lo(a)} + lo(b) > 0xffffffff))},
+    {"s_sub_u32 s8, s0, s2", false, GIVES(of(lo(a - b), lo(a) < lo(b)))},
+    {"s_addc_u32 s8, s0, s2", false, GIVES(of(lo(a + b + c), u64{lo(a)} + lo(b) + c > 0xffffffff))},
+    {"s_subb_u32 s8, s0, s2", false, GIVES(of(lo(a - b - c), u64{lo(a)} < u64{lo(b)} + c))},
+    {"s_add_i32 s8, s0, s2", false, GIVES(sum(i64{si(a)} + si(b)))},
+    {"s_sub_i32 s8, s0, s2", false, GIVES(sum(i64{si(a)} - si(b)))},
+    {"s_min_i32 s8, s0, s2", false, GIVES(of(lo(si(a) < si(b) ? a : b), si(a) < si(b)))},
+    {"s_max_u32 s8, s0, s2", false, GIVES(of(std::max(lo(a), lo(b)), lo(a) > lo(b)))},
+    {"s_cselect_b32 s8, s0, s2", false, GIVES(of(lo(c ? a : b)))},
+    {"s_cselect_b64 s[8:9], s[0:1], s[2:3]", true, GIVES(of(c ? a : b))},
+    {"s_and_b32 s8, s0, s2", false, GIVES(nz32(lo(a & b)))},
+    {"s_andn2_b64 s[8:9], s[0:1], s[2:3]", true, GIVES(nz(a & ~b))},
+    {"s_orn2_b64 s[8:9], s[0:1], s[2:3]", true, GIVES(nz(a | ~b))},
+    {"s_xnor_b64 s[8:9], s[0:1], s[2:3]", true, GIVES(nz(~(a ^ b)))},
+    {"s_nand_b32 s8, s0, s2", false, GIVES(nz32(lo(~(a & b))))},
+    {"s_lshl_b32 s8, s0, s2", false, GIVES(nz32(lo(a) << b % 32))},
+    {"s_lshl_b64 s[8:9], s[0:1], s2", true, GIVES(nz(a << b % 64))},
+    {"s_lshr_b64 s[8:9], s[0:1], s2", true, GIVES(nz(a >> b % 64))},
+    {"s_ashr_i32 s8, s0, s2", false, GIVES(nz32(static_cast<u32>(i64{si(a)} >> b % 32)))},
+    {"s_ashr_i64 s[8:9], s[0:1], s2", true, GIVES(nz(static_cast<u64>(static_cast<i64>(a) >> b % 64)))},
+    {"s_mul_i32 s8, s0, s2", false, GIVES(of(lo(u64{lo(a)} * lo(b))))},
+    {"s_mul_hi_u32 s8, s0, s2", false, GIVES(of(u64{lo(a)} * lo(b) >> 32))},
+    {"s_mul_hi_i32 s8, s0, s2", false, GIVES(of(lo(static_cast<u64>(i64{si(a)} * si(b)) >> 32)))},
+    {"s_bfm_b64 s[8:9], s0, s2", true, GIVES(of(((u64{1} << a % 64) - 1) << b % 64))},
+    {"s_bfe_u32 s8, s0, 0x80004", false, GIVES(nz32(lo(a) >> 4 & 255))},
+    {"s_bfe_i32 s8, s0, 0x80004", false, GIVES(nz32(static_cast<u32>(static_cast<signed char>(a >> 4))))},
+    {"s_bfe_u64 s[8:9], s[0:1], 0x200010", true, GIVES(nz(a >> 16 & 0xffffffff))},
+    {"s_bfe_i64 s[8:9], s[0:1], 0x100000", true, GIVES(nz(static_cast<u64>(static_cast<i64>(static_cast<short>(a)))))},
     {"s_lshl2_add_u32 s8, s0, s2", false,
      [](u64 a, u64 b, bool) {
        const u64 d = (u64{lo(a)} << 2) + lo(b);
@@ -78,53 +70,37 @@ const one ones[] = {
        const u32 d = lo(a - b);
        return nz32(d >> 31 ? 0 - d : d);
      }},
-    {"s_pack_lh_b32_b16 s8, s0, s2", false, [](u64 a, u64 b, bool) { return of((a & 0xffff) | (b & 0xffff0000)); }},
-    {"s_mov_b64 s[8:9], -3", true, [](u64, u64, bool) { return of(~u64{2}); }},
-    {"s_mov_b32 s8, 0x12345678", false, [](u64, u64, bool) { return of(0x12345678); }},
-    {"s_mov_b64 s[8:9], 1.0", true, [](u64, u64, bool) { return of(0x3ff0000000000000); }},
-    {"s_not_b64 s[8:9], s[0:1]", true, [](u64 a, u64, bool) { return nz(~a); }},
+    {"s_pack_lh_b32_b16 s8, s0, s2", false, GIVES(of((a & 0xffff) | (b & 0xffff0000)))},
+    {"s_mov_b64 s[8:9], -3", true, GIVES(of(~u64{2}))},
+    {"s_mov_b32 s8, 0x12345678", false, GIVES(of(0x12345678))},
+    {"s_mov_b64 s[8:9], 1.0", true, GIVES(of(0x3ff0000000000000))},
+    {"s_not_b64 s[8:9], s[0:1]", true, GIVES(nz(~a))},
     {"s_brev_b32 s8, s0", false,
      [](u64 a, u64, bool) {
        u32 r = 0;
        for (int i = 0; i < 32; ++i) r = r << 1 | (lo(a) >> i & 1);
        return of(r);
      }},
-    {"s_bcnt1_i32_b64 s8, s[0:1]", false,
-     [](u64 a, u64, bool) { return nz32(static_cast<u32>(__builtin_popcountll(a))); }},
-    {"s_bcnt0_i32_b32 s8, s0", false,
-     [](u64 a, u64, bool) { return nz32(32 - static_cast<u32>(__builtin_popcount(lo(a)))); }},
-    {"s_ff1_i32_b64 s8, s[0:1]", false,
-     [](u64 a, u64, bool) { return of(a ? static_cast<u32>(__builtin_ctzll(a)) : ~0u); }},
-    {"s_ff0_i32_b32 s8, s0", false,
-     [](u64 a, u64, bool) { return of(~lo(a) ? static_cast<u32>(__builtin_ctz(~lo(a))) : ~0u); }},
-    {"s_flbit_i32_b64 s8, s[0:1]", false,
-     [](u64 a, u64, bool) { return of(a ? static_cast<u32>(__builtin_clzll(a)) : ~0u); }},
+    {"s_bcnt1_i32_b64 s8, s[0:1]", false, GIVES(nz32(static_cast<u32>(__builtin_popcountll(a))))},
+    {"s_bcnt0_i32_b32 s8, s0", false, GIVES(nz32(32 - static_cast<u32>(__builtin_popcount(lo(a)))))},
+    {"s_ff1_i32_b64 s8, s[0:1]", false, GIVES(of(a ? static_cast<u32>(__builtin_ctzll(a)) : ~0u))},
+    {"s_ff0_i32_b32 s8, s0", false, GIVES(of(~lo(a) ? static_cast<u32>(__builtin_ctz(~lo(a))) : ~0u))},
+    {"s_flbit_i32_b64 s8, s[0:1]", false, GIVES(of(a ? static_cast<u32>(__builtin_clzll(a)) : ~0u))},
     {"s_flbit_i32 s8, s0", false,
-     [](u64 a, u64, bool) {
-       return of(lo(a) == 0 || ~lo(a) == 0 ? ~0u : static_cast<u32>(__builtin_clrsb(si(a)) + 1));
-     }},
-    {"s_sext_i32_i8 s8, s0", false, [](u64 a, u64, bool) { return of(static_cast<u32>(static_cast<signed char>(a))); }},
-    {"s_abs_i32 s8, s0", false,
-     [](u64 a, u64, bool) {
-       const u32 d = lo(a) >> 31 ? 0 - lo(a) : lo(a);
-       return nz32(d);
-     }},
-    {"s_mov_b32 s8, 0\n s_bitset1_b32 s8, s2", false, [](u64, u64 b, bool) { return of(1u << b % 32); }},
-    {"s_movk_i32 s8, -2", false, [](u64, u64, bool) { return of(0xfffffffe); }},
-    {"s_mov_b32 s8, s0\n s_addk_i32 s8, -100", false,
-     [](u64 a, u64, bool) {
-       const i64 d = i64{si(a)} - 100;
-       return of(lo(static_cast<u64>(d)), d != static_cast<i32>(d));
-     }},
-    {"s_mov_b32 s8, s0\n s_mulk_i32 s8, -3", false, [](u64 a, u64, bool) { return of(lo(a * static_cast<u64>(-3))); }},
-    {"s_mov_b32 s8, 1\n s_cmovk_i32 s8, 5", false, [](u64, u64, bool c) { return of(c ? 5u : 1u); }},
-    {"s_mov_b32 s8, 0\n s_cmp_lt_i32 s0, s2", false, [](u64 a, u64 b, bool) { return of(0, si(a) < si(b)); }},
-    {"s_mov_b32 s8, 0\n s_cmp_ge_u32 s0, s2", false, [](u64 a, u64 b, bool) { return of(0, lo(a) >= lo(b)); }},
-    {"s_mov_b32 s8, 0\n s_cmp_eq_u64 s[0:1], s[2:3]", false, [](u64 a, u64 b, bool) { return of(0, a == b); }},
-    {"s_mov_b32 s8, 0\n s_cmpk_gt_i32 s0, 0x8000", false, [](u64 a, u64, bool) { return of(0, si(a) > -32768); }},
-    {"s_mov_b32 s8, 0\n s_cmpk_lt_u32 s0, 0x8000", false, [](u64 a, u64, bool) { return of(0, lo(a) < 0x8000); }},
-    {"s_mov_b32 s8, 0\n s_bitcmp1_b32 s0, s2", false,
-     [](u64 a, u64 b, bool) { return of(0, static_cast<int>(lo(a) >> b % 32 & 1)); }},
+     GIVES(of(lo(a) == 0 || ~lo(a) == 0 ? ~0u : static_cast<u32>(__builtin_clrsb(si(a)) + 1)))},
+    {"s_sext_i32_i8 s8, s0", false, GIVES(of(static_cast<u32>(static_cast<signed char>(a))))},
+    {"s_abs_i32 s8, s0", false, GIVES(nz32(lo(a) >> 31 ? 0 - lo(a) : lo(a)))},
+    {"s_mov_b32 s8, 0\n s_bitset1_b32 s8, s2", false, GIVES(of(1u << b % 32))},
+    {"s_movk_i32 s8, -2", false, GIVES(of(0xfffffffe))},
+    {"s_mov_b32 s8, s0\n s_addk_i32 s8, -100", false, GIVES(sum(i64{si(a)} - 100))},
+    {"s_mov_b32 s8, s0\n s_mulk_i32 s8, -3", false, GIVES(of(lo(a * static_cast<u64>(-3))))},
+    {"s_mov_b32 s8, 1\n s_cmovk_i32 s8, 5", false, GIVES(of(c ? 5u : 1u))},
+    {"s_mov_b32 s8, 0\n s_cmp_lt_i32 s0, s2", false, GIVES(of(0, si(a) < si(b)))},
+    {"s_mov_b32 s8, 0\n s_cmp_ge_u32 s0, s2", false, GIVES(of(0, lo(a) >= lo(b)))},
+    {"s_mov_b32 s8, 0\n s_cmp_eq_u64 s[0:1], s[2:3]", false, GIVES(of(0, a == b))},
+    {"s_mov_b32 s8, 0\n s_cmpk_gt_i32 s0, 0x8000", false, GIVES(of(0, si(a) > -32768))},
+    {"s_mov_b32 s8, 0\n s_cmpk_lt_u32 s0, 0x8000", false, GIVES(of(0, lo(a) < 0x8000))},
+    {"s_mov_b32 s8, 0\n s_bitcmp1_b32 s0, s2", false, GIVES(of(0, static_cast<int>(lo(a) >> b % 32 & 1)))},
 };
 
 TEST(scalar, arithmetic) {
@@ -223,16 +199,14 @@ TEST(scalar, moves_by_m0) {
   machine m;
   for (unsigned i = 0; i < 40; ++i) m.s(i) = i;
   ASSERT_FALSE(m.run("s_mov_b32 m0, 3\n s_movrels_b32 s30, s5\n s_movreld_b32 s20, s1"));
-  EXPECT_EQ(m.s(30), 8u);
-  EXPECT_EQ(m.s(23), 1u);
+  EXPECT_PAIRS((m.s(30), 8u), (m.s(23), 1u));
 }
 
 TEST(scalar, faults_are_named) {
   {
     machine m;
     const fault& f = m.run("s_mov_b32 s0, 1\n s_trap 2");
-    EXPECT_EQ(f.what, fault::kind::trap);
-    EXPECT_EQ(f.trap, 2u);
+    EXPECT_PAIRS((f.what, fault::kind::trap), (f.trap, 2u));
   }
   {
     machine m;
@@ -252,8 +226,7 @@ TEST(scalar, faults_are_named) {
     machine m;
     m.w.set64(0, 0x4000);
     const fault& f = m.run("s_setpc_b64 s[0:1]");
-    EXPECT_EQ(f.what, fault::kind::memory);
-    EXPECT_EQ(f.address, 0x4000u);
+    EXPECT_PAIRS((f.what, fault::kind::memory), (f.address, 0x4000u));
   }
   {
     machine m;

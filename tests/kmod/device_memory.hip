@@ -19,7 +19,6 @@
 // KIND: heap, the symmetric heap; hip, memory of hipMalloc; else a kind of xio_mem_alloc by its number (xio/memory.h).
 #include <xio/memory.h>
 
-#include "../mpi/rig.hpp"
 #include "../vm/nvme_disk.hpp"
 
 namespace {
@@ -33,8 +32,7 @@ struct job {
   xio_ctx_t ctx;
   xio_storage_t storage;
   unsigned char* buffer;  // between two guards
-  uint64_t first, bytes, disk;
-  uint64_t outer, inner;
+  uint64_t first, bytes, disk, outer, inner;
   int* wrong;
 };
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The NIC model's bnxt_re decoder carries out what is right, and completes as hardware would.
+// Entries of bnxt, as the software NIC takes and refuses them.
 #include "nic_bnxt_rig.hpp"
 
 namespace {
 
 using namespace xio::test::bnxt;
 using xio::test::one_fault;
+
+// --- Taken ------------------------------------------------------------------------------------------
+// The NIC model's bnxt_re decoder carries out what is right, and completes as hardware would.
 
 TEST_F(nic_bnxt, write_moves_the_bytes_and_no_others) {
   write(100, 333);
@@ -33,8 +36,7 @@ TEST_F(nic_bnxt, inline_bytes_of_all_sizes) {
     go();
     expect_done(next_ - 1);
     for (unsigned i = 0; i < n; ++i) ASSERT_EQ(remote_[64 + n + i], static_cast<unsigned char>(0xc0 + i)) << n;
-    EXPECT_EQ(remote_[63 + n], 0x11);
-    EXPECT_EQ(remote_[64 + n + n], 0x11);
+    EXPECT_PAIRS((remote_[63 + n], 0x11), (remote_[64 + n + n], 0x11));
   }
 }
 
@@ -201,6 +203,277 @@ TEST_F(nic_bnxt_variable, a_doorbell_within_an_entry_is_wrong) {
   bell(&bell_, 9, k_depth_log2 + 3, number_, 0);
   run();
   EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::doorbell_range));
+}
+
+// --- Refused ----------------------------------------------------------------------------------------
+// Every single wrong field of a bnxt_re entry or doorbell ends in the CQE that hardware would write.
+
+// --- What is wrong in an entry -----------------------------------------------------------------------
+
+struct wrong_entry {
+  const char* what;
+  unsigned status;
+  rule why;
+  std::function<void(unsigned char* wqe, unsigned char* msn)> spoil;
+};
+
+void PrintTo(const wrong_entry& t, std::ostream* out) { *out << t.what; }
+
+class nic_bnxt_entry : public nic_bnxt {
+ protected:
+  // Lays down a good entry, spoils it, and one behind it. Nothing may move.
+  void expect_refused(const std::function<unsigned char*()>& lay, const wrong_entry& t) {
+    SCOPED_TRACE(t.what);
+    unsigned char* e = lay();
+    t.spoil(e, msn(first_));
+    write(512, 8);
+    go();
+    expect_cqe(k_request, t.status, first_ + 1);
+    expect_cqe(k_request, k_flushed, first_ + 2);
+    EXPECT_FALSE(has_cqe());
+    EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(t.why));
+    EXPECT_TRUE(remote_is(0x11));
+    write(512, 8);  // and it stays in error
+    go();
+    expect_cqe(k_request, k_flushed, first_ + 3);
+    EXPECT_TRUE(remote_is(0x11));
+  }
+};
+
+class nic_bnxt_write : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_inline : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_read : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+class nic_bnxt_atomic : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+
+using raw = unsigned char*;
+
+TEST_P(nic_bnxt_write, refused) {
+  expect_refused([this] { return write(0, 600); }, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    fields, nic_bnxt_write,
+    testing::Values(
+        wrong_entry{"send", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x00; }},
+        wrong_entry{"bind", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x0e; }},
+        wrong_entry{"no opcode", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0xff; }},
+        wrong_entry{"header's top byte", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[3] = 1; }},
+        wrong_entry{"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x20; }},
+        wrong_entry{"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x80; }},
+        wrong_entry{"size below the headers", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 1; }},
+        wrong_entry{"size above a WQE", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 9; }},
+        wrong_entry{"no span for its bytes", k_local_length, rule::data_length, [](raw e, raw) { e[2] = 2; }},
+        wrong_entry{"a second span", k_local_length, rule::data_length,
+                    [](raw e, raw) {
+                      e[2] = 4;
+                      std::memcpy(e + 48, e + 32, 16);
+                    }},
+        wrong_entry{"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[5] = 1; }},
+        wrong_entry{"behind the rkey", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[31] = 1; }},
+        wrong_entry{"length above its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 601); }},
+        wrong_entry{"length below its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 599); }},
+        wrong_entry{"length's upper half", k_local_length, rule::data_length, [](raw e, raw) { e[12] = 1; }},
+        wrong_entry{"above the message limit", k_local_length, rule::data_length,
+                    [](raw e, raw) {
+                      put64(e + 8, 2049);
+                      put32(e + 44, 2049);
+                    }},
+        wrong_entry{"MSN of another slot", k_local_qp, rule::entry_index, [](raw, raw n) { n[6] ^= 1; }},
+        wrong_entry{"MSN slot's upper byte", k_local_qp, rule::entry_index, [](raw, raw n) { n[7] = 1; }},
+        wrong_entry{"gap before the PSN", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[0] += 1; }},
+        wrong_entry{"start PSN's upper byte", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[2] += 1; }},
+        wrong_entry{"one packet too many", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] += 1; }},
+        wrong_entry{"one packet too few", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] -= 1; }},
+        wrong_entry{"no MSN entry", k_local_qp, rule::entry_sequence, [](raw, raw n) { put64(n, 0); }},
+        wrong_entry{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
+        wrong_entry{"local range", k_local_protection, rule::local_range, [](raw e, raw) { e[34] ^= 1; }},
+        wrong_entry{"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[26] ^= 1; }},
+        wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[24] ^= 1; }},
+        wrong_entry{"remote range", k_remote_access, rule::remote_range, [](raw e, raw) { put16(e + 16, 3497); }}));
+
+TEST_P(nic_bnxt_inline, refused) {
+  expect_refused([this] { return inlined(0, 40); }, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    fields, nic_bnxt_inline,
+    testing::Values(wrong_entry{"more than it holds", k_local_length, rule::data_length,
+                                [](raw e, raw) { put64(e + 8, 97); }},
+                    wrong_entry{"size too small", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
+                    wrong_entry{"size too big", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 8; }},
+                    wrong_entry{"inline read", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x06; }},
+                    wrong_entry{"inline atomic", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x0b; }}));
+
+TEST_P(nic_bnxt_read, refused) {
+  expect_refused([this] { return copy(0x06, 0, 600); }, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    fields, nic_bnxt_read,
+    testing::Values(wrong_entry{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
+                    wrong_entry{"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[4] = 1; }},
+                    wrong_entry{"one packet, as its request is", k_local_qp, rule::entry_sequence,
+                                [](raw, raw n) { n[3] = static_cast<unsigned char>(n[0] + 1); }}));
+
+TEST_F(nic_bnxt_entry, a_read_needs_a_key_that_may_be_written) {
+  put32(copy(0x06, 0, 600) + 40, read_only_key_);
+  go();
+  expect_error(0, k_local_protection, rule::local_rights);
+}
+
+TEST_P(nic_bnxt_atomic, refused) {
+  expect_refused([this] { return atomic(0x0b, 64, 5, 0); }, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    fields, nic_bnxt_atomic,
+    testing::Values(
+        wrong_entry{"compare of a fetch-add", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[24] = 1; }},
+        wrong_entry{"two spans", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
+        wrong_entry{"no span", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 2; }},
+        wrong_entry{"4 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 4; }},
+        wrong_entry{"16 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 16; }},
+        wrong_entry{"not aligned", k_remote_invalid, rule::atomic_alignment, [](raw e, raw) { e[8] += 4; }},
+        wrong_entry{"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[6] ^= 1; }},
+        wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[4] ^= 1; }}));
+
+TEST_F(nic_bnxt, what_was_before_the_failure_is_complete) {
+  write(0, 8, 0x00);
+  write(8, 8, 0x01);
+  write(16, 8, 0x00)[26] ^= 1;
+  write(24, 8, 0x00);
+  go();
+  expect_cqe(k_request, k_ok, 2);
+  expect_cqe(k_request, k_remote_access, 3);
+  expect_cqe(k_request, k_flushed, 4);  // asked for or not
+  EXPECT_FALSE(has_cqe());
+  EXPECT_PAIRS((std::memcmp(remote_, local_, 8), 0), (std::memcmp(remote_ + 8, local_, 8), 0), (remote_[16], 0x11),
+               (remote_[24], 0x11));
+}
+
+// An entry of the lap before, with the MSN entry of the lap before.
+TEST_F(nic_bnxt, a_stale_slot) {
+  for (int i = 0; i < 8; ++i) write(0, 8);
+  go();
+  for (unsigned i = 0; i < 8; ++i) expect_cqe(k_request, k_ok, i + 1);
+  give_back();
+  ring(9);
+  run();
+  expect_error(8, k_local_qp, rule::entry_sequence);
+}
+
+TEST_F(nic_bnxt, a_write_with_immediate_has_nobody_to_tell_over_shared_memory) {
+  unsigned char* e = begin(0x05, 0x01, 3, 0xfeedbeef, 8, 8);
+  remote(e, 0);
+  sge(e + 32, 8, 0);
+  go();
+  expect_error(0, 9, rule::not_connected);
+}
+
+TEST_F(nic_bnxt, an_entry_before_the_connection) {
+  std::uint64_t bell_word = 0;
+  number_ = nic_.create_queue(maker(&bell_word, 0));
+  write(0, 8);
+  bell(&bell_word, 1, k_depth_log2, number_, 0);
+  run();
+  expect_cqe(k_request, k_local_qp, 1);
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::not_connected));
+}
+
+// --- What is wrong in a doorbell ---------------------------------------------------------------------
+
+// Three good entries are done when it comes, and two more lie ready. Entries that no doorbell has announced as it
+// should are never taken.
+class nic_bnxt_bell : public nic_bnxt {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 3; ++i) write(0, 8);
+    go();
+    for (unsigned i = 0; i < 3; ++i) expect_cqe(k_request, k_ok, i + 1);
+    std::memset(remote_, 0x11, sizeof remote_);
+    for (int i = 0; i < 2; ++i) write(0, 8);
+  }
+  void expect_terminal(rule why) {
+    run();
+    expect_cqe(k_terminal, k_ok, 3);
+    EXPECT_FALSE(has_cqe());
+    EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(why));
+    EXPECT_TRUE(remote_is(0x11));
+    go();
+    expect_cqe(k_request, k_flushed, 4);
+    expect_cqe(k_request, k_flushed, 5);
+    EXPECT_TRUE(remote_is(0x11));
+  }
+};
+
+struct wrong_bell {
+  const char* what;
+  rule why;
+  std::uint64_t flip;  // bits, of the right doorbell
+};
+void PrintTo(const wrong_bell& t, std::ostream* out) { *out << t.what; }
+
+class nic_bnxt_sq_bell : public nic_bnxt_bell, public testing::WithParamInterface<wrong_bell> {};
+class nic_bnxt_cq_bell : public nic_bnxt_bell, public testing::WithParamInterface<wrong_bell> {};
+
+constexpr std::uint64_t upper(std::uint64_t bits) { return bits << 32; }
+
+TEST_P(nic_bnxt_sq_bell, refused) {
+  ring(next_);
+  bell_ ^= GetParam().flip;
+  expect_terminal(GetParam().why);
+}
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_sq_bell,
+                         testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
+                                         wrong_bell{"queue's top bit", rule::doorbell_queue, upper(0x80000)},
+                                         wrong_bell{"receive queue", rule::doorbell_queue, upper(0x10000000)},
+                                         wrong_bell{"CQ", rule::doorbell_queue, upper(0x40000000)},
+                                         wrong_bell{"not valid", rule::doorbell_reserved, upper(0x04000000)},
+                                         wrong_bell{"above the queue", rule::doorbell_reserved, upper(0x00100000)},
+                                         wrong_bell{"path", rule::doorbell_reserved, upper(0x02000000)},
+                                         wrong_bell{"above valid", rule::doorbell_reserved, upper(0x08000000)},
+                                         wrong_bell{"toggle", rule::doorbell_reserved, 0x02000000},
+                                         wrong_bell{"above toggle", rule::doorbell_reserved, 0x04000000},
+                                         wrong_bell{"top of the index's half", rule::doorbell_reserved, 0x80000000},
+                                         wrong_bell{"epoch", rule::doorbell_phase, 0x01000000},
+                                         wrong_bell{"index beyond the ring", rule::doorbell_range, 8},
+                                         wrong_bell{"index's top bit", rule::doorbell_range, 0x800000}));
+
+TEST_P(nic_bnxt_cq_bell, refused) {
+  bell(&cq_bell_, cq_next_, k_cq_depth_log2, k_cq_number, 4);
+  cq_bell_ ^= GetParam().flip;
+  expect_terminal(GetParam().why);
+}
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_cq_bell,
+                         testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
+                                         wrong_bell{"send queue", rule::doorbell_queue, upper(0x40000000)},
+                                         wrong_bell{"arm", rule::doorbell_queue, upper(0x20000000)},
+                                         wrong_bell{"not valid", rule::doorbell_reserved, upper(0x04000000)},
+                                         wrong_bell{"toggle", rule::doorbell_reserved, 0x02000000},
+                                         wrong_bell{"above toggle", rule::doorbell_reserved, 0x10000000},
+                                         wrong_bell{"epoch", rule::doorbell_phase, 0x01000000},
+                                         wrong_bell{"ahead of the producer index", rule::doorbell_range, 4},
+                                         wrong_bell{"index beyond the queue", rule::doorbell_range, 16}));
+
+TEST_F(nic_bnxt_bell, backwards_is_another_lap) {
+  ring(2);
+  expect_terminal(rule::doorbell_phase);
+}
+
+TEST_F(nic_bnxt, more_than_the_ring_has_room_for) {
+  one_fault plan(one_fault::kind::lose);
+  nic_.set_faults(&plan);
+  for (int i = 0; i < 8; ++i) write(0, 8);
+  go();  // the first entry never ends, so there is no room for a ninth
+  EXPECT_FALSE(has_cqe());
+  write(0, 8);
+  go();
+  expect_cqe(k_request, k_local_qp, 1);
+  EXPECT_EQ(static_cast<int>(heard_.why), static_cast<int>(rule::doorbell_range));
+  nic_.set_faults(nullptr);
+}
+
+TEST_F(nic_bnxt, a_wrong_doorbell_before_any_entry) {
+  ring(1);
+  bell_ ^= upper(1);
+  run();
+  expect_cqe(k_terminal, k_ok, 0);
 }
 
 }  // namespace

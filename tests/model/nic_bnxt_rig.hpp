@@ -38,8 +38,7 @@ class listener final : public m::wire_queue {
 };
 
 // One queue of 8 entries and 16 CQEs on one NIC.
-class nic_bnxt : public testing::Test, protected nic_by_hand {
- protected:
+struct nic_bnxt : testing::Test, protected nic_by_hand {
   static constexpr std::uint32_t k_depth_log2 = 3, k_depth = 8, k_cq_depth_log2 = 4, k_cq_depth = 16;
   static constexpr std::uint32_t k_mtu = 256, k_cq_number = 0x54321, k_max_message = 2048;
 

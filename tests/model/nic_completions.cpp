@@ -72,9 +72,8 @@ TEST(nic_codec, a_neutral_count_of_what_was_never_posted_is_an_error) {
   codec_ring ring(2);
   ring.cqe[0] = 3;
   ring_reap<proxy_codec>(ring.r);
-  EXPECT_EQ(ring.state.completed, 0u);
-  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(ring.state.vendor, proxy_codec::k_strange_count);
+  EXPECT_PAIRS((ring.state.completed, 0u), (static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT),
+               (ring.state.vendor, proxy_codec::k_strange_count));
 }
 
 // Top bit of the count, then status and the carrier's code: remote access, rule 7.
@@ -96,9 +95,8 @@ TEST(nic_codec, a_flushed_entry_completes_nothing) {
   ring.cqe[61] = 4;
   ring.cqe[63] = 13 << 4;
   ring_reap<mlx5_codec>(ring.r);
-  EXPECT_EQ(ring.state.completed, 0u);
-  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(ring.state.vendor, 0x05u);
+  EXPECT_PAIRS((ring.state.completed, 0u), (static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT),
+               (ring.state.vendor, 0x05u));
 }
 
 TEST(nic_codec, a_nonsense_completion_is_an_error) {
@@ -106,9 +104,8 @@ TEST(nic_codec, a_nonsense_completion_is_an_error) {
   for (int i = 0; i < 8; ++i) ring.slots[64 * i + 7] = 3;
   ring.cqe[61] = 2;  // only 0 and 1 were posted
   ring_reap<mlx5_codec>(ring.r);
-  EXPECT_EQ(ring.state.completed, 0u);
-  EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
+  EXPECT_PAIRS((ring.state.completed, 0u), (static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT),
+               (ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter));
 }
 
 // The CQE that was consumed last stays where it is, and its slot may have become another entry's. It names a WQE
@@ -127,15 +124,12 @@ TEST(nic_codec, a_completion_that_was_consumed_says_nothing) {
     drain(completed - 1);
     drain(completed - 2);
     drain(completed - 16);
-    EXPECT_EQ(ring.state.completed, completed);
-    EXPECT_EQ(ring.state.failed, 0u);
+    EXPECT_PAIRS((ring.state.completed, completed), (ring.state.failed, 0u));
     drain(completed + 1);
-    EXPECT_EQ(ring.state.completed, completed + 2);
-    EXPECT_EQ(ring.state.failed, 0u);
+    EXPECT_PAIRS((ring.state.completed, completed + 2), (ring.state.failed, 0u));
     drain(completed + 2 - 17);
-    EXPECT_EQ(ring.state.completed, completed + 2);
-    EXPECT_EQ(static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter);
+    EXPECT_PAIRS((ring.state.completed, completed + 2), (static_cast<int>(ring.state.failed), XIO_ERR_TRANSPORT),
+                 (ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter));
   }
 }
 
@@ -155,8 +149,7 @@ TEST(nic_codec, the_length_of_an_entry_is_kept_beside_it) {
   std::memset(ring.slots, 0x3f, sizeof ring.slots);
   ring.cqe[61] = 3;
   ring_reap<mlx5_codec>(ring.r);
-  EXPECT_EQ(ring.state.completed, 5u);
-  EXPECT_EQ(ring.state.failed, 0u);
+  EXPECT_PAIRS((ring.state.completed, 5u), (ring.state.failed, 0u));
 }
 
 // A device that does what the test says.

@@ -4,7 +4,6 @@
 // whole waves, so this runs there only. The codecs' reading of completions is tested in nic_FAMILY_codec.cpp.
 #include <xio/hip.h>
 
-#include "../gtest.hpp"
 #include "nic_dialects.hpp"
 
 namespace {
@@ -51,8 +50,7 @@ void fill(unsigned char* p, std::size_t n, unsigned salt) {
 }
 
 template <class Dialect>
-class nic_dialect_lane : public testing::Test {
- protected:
+struct nic_dialect_lane : testing::Test {
   // body(rig, shape), with a queue of its own for each shape.
   template <class Body>
   void each(const std::vector<shape>& shapes, Body&& body) {
@@ -65,8 +63,7 @@ class nic_dialect_lane : public testing::Test {
   }
 };
 
-class dialect_names {
- public:
+struct dialect_names {
   template <class Dialect>
   static std::string GetName(int) {
     return Dialect::k_name;
@@ -288,11 +285,10 @@ TYPED_TEST(nic_dialect_lane, a_wrong_remote_key_fails_the_ring) {
   this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     rdma::work w = rig.op(verb::write, payload::memory, 0, 0, 100);
     w.rkey ^= 0x100;
-    EXPECT_EQ(post_and_wait(rig, w), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(rig.state().vendor, TypeParam::k_remote_access);
-    EXPECT_EQ(rig.state().failed_ticket, s.ticket_start);
-    EXPECT_EQ(post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 100)), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(rig.quiet(), XIO_ERR_TRANSPORT);
+    EXPECT_PAIRS((post_and_wait(rig, w), XIO_ERR_TRANSPORT), (rig.state().vendor, TypeParam::k_remote_access),
+                 (rig.state().failed_ticket, s.ticket_start),
+                 (post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 100)), XIO_ERR_TRANSPORT),
+                 (rig.quiet(), XIO_ERR_TRANSPORT));
   });
 }
 
@@ -309,9 +305,8 @@ TYPED_TEST(nic_dialect_lane, what_was_before_is_complete) {
       EXPECT_EQ(ring_wait_below<typename TypeParam::codec>(rig.ring(), s.ticket_start + 4, rig.world()),
                 XIO_ERR_TRANSPORT);
       for (u64 i = 0; i < 3; ++i) EXPECT_EQ(ring_test(rig.ring(), s.ticket_start + i), XIO_OK) << i;
-      EXPECT_EQ(ring_test(rig.ring(), s.ticket_start + 3), XIO_ERR_TRANSPORT);
-      EXPECT_EQ(rig.state().failed_ticket, s.ticket_start + 3);
-      EXPECT_EQ(rig.state().vendor, end.vendor);
+      EXPECT_PAIRS((ring_test(rig.ring(), s.ticket_start + 3), XIO_ERR_TRANSPORT),
+                   (rig.state().failed_ticket, s.ticket_start + 3), (rig.state().vendor, end.vendor));
       rig.nic().set_faults(nullptr);
     });
 }

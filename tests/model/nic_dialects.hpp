@@ -5,7 +5,6 @@
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nic/families.hpp"
-#include "progress/machine.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "xio/device/impl/bnxt.hpp"
@@ -20,8 +19,7 @@ namespace m = xio::proxy;
 struct shape {
   u32 depth = 8;
   u64 ticket_start = 0;
-  u32 first_psn = 0;
-  u32 mtu = 1024;
+  u32 first_psn = 0, mtu = 1024;
   bool v1 = false, queued = false;  // of ionic
   u32 timeout_ms = 10000;
 };
@@ -73,8 +71,7 @@ struct ernic {
     return {{}, {4, 4}, {8, (u64{1} << 16) - 8}, {64, (u64{1} << 32) - 64}, {4, (u64{1} << 61) - 40}};
   }
   static std::vector<shape> failing() { return {{8, 8, 0, 1024}}; }
-  static constexpr u32 k_inline = 32;
-  static constexpr u32 k_kept_free = 0;
+  static constexpr u32 k_inline = 32, k_kept_free = 0;
   static constexpr u32 k_remote_access = 10u | 17u << 8;  // rule::remote_key
   static constexpr ending k_endings[] = {{m::outcome::local_protection, 4u | k_injected},
                                          {m::outcome::retry_exceeded, 12u | k_injected}};
@@ -106,9 +103,7 @@ struct ionic {
   static std::vector<shape> failing() {
     return {{8, (u64{1} << 24) - 8, 0, 1024}, {8, (u64{1} << 16) - 8, 0, 1024, true, true}};
   }
-  static constexpr u32 k_inline = 32;
-  static constexpr u32 k_kept_free = 1;
-  static constexpr u32 k_remote_access = 9;
+  static constexpr u32 k_inline = 32, k_kept_free = 1, k_remote_access = 9;
   static constexpr ending k_endings[] = {{m::outcome::local_protection, 3}, {m::outcome::retry_exceeded, 11}};
   static constexpr u64 k_ops = 6000, k_each = 600;
 };

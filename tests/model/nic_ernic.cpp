@@ -17,8 +17,7 @@ constexpr unsigned k_ok = 0, k_local_length = 1, k_local_qp = 2, k_local_protect
                    k_remote_invalid = 9, k_remote_access = 10, k_retry = 12, k_fatal = 19;
 
 // One queue of 8 entries and 16 CQEs on one NIC.
-class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
- protected:
+struct nic_ernic : testing::Test, protected xio::test::nic_by_hand {
   static constexpr std::uint32_t k_depth = 8, k_cq_depth = 16, k_max_message = 2048;
   static constexpr std::uint64_t k_request = 0xabcd'0000'0000'0000;
 
@@ -101,9 +100,8 @@ class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
   void expect_error(unsigned status, rule why) {
     ASSERT_TRUE(has_cqe());
     const unsigned char* c = cq_ + 4096 + cq_next_++ % k_cq_depth * 64;
-    EXPECT_EQ(get(c, 8), status == k_fatal ? 0 : k_request + next_ - 1);
-    EXPECT_EQ(get(c + 20, 4), status);
-    EXPECT_EQ(get(c + 40, 4), static_cast<unsigned>(why));
+    EXPECT_PAIRS((get(c, 8), status == k_fatal ? 0 : k_request + next_ - 1), (get(c + 20, 4), status),
+                 (get(c + 40, 4), static_cast<unsigned>(why)));
     EXPECT_FALSE(has_cqe());
     EXPECT_TRUE(remote_is(0x11));
   }
@@ -112,8 +110,7 @@ class nic_ernic : public testing::Test, protected xio::test::nic_by_hand {
   alignas(64) unsigned char cq_[4096 + k_cq_depth * 64] = {};
   alignas(16) std::uint32_t indices_[4] = {};
   std::uint32_t bell_ = 0;
-  std::uint64_t cq_next_ = 0;
-  std::uint64_t next_;
+  std::uint64_t cq_next_ = 0, next_;
 };
 
 // --- What is right -----------------------------------------------------------------------------------
@@ -133,8 +130,7 @@ TEST_F(nic_ernic, reads_gathers_and_nothing) {
   copy(4, 512, 64);
   go();
   expect_done(2, 64);
-  EXPECT_EQ(local_[63], 0x77);
-  EXPECT_EQ(local_[64], static_cast<unsigned char>(64 * 7 + 1));
+  EXPECT_PAIRS((local_[63], 0x77), (local_[64], static_cast<unsigned char>(64 * 7 + 1)));
   unsigned char* e = copy(0, 8, 60);
   put32(e + 8, 3);
   sge(e, 0, 1000, 10);
@@ -142,8 +138,7 @@ TEST_F(nic_ernic, reads_gathers_and_nothing) {
   sge(e, 2, 2000, 50);
   go();
   expect_done(1, 60);
-  EXPECT_EQ(std::memcmp(remote_ + 8, local_ + 1000, 10), 0);
-  EXPECT_EQ(std::memcmp(remote_ + 18, local_ + 2000, 50), 0);
+  EXPECT_PAIRS((std::memcmp(remote_ + 8, local_ + 1000, 10), 0), (std::memcmp(remote_ + 18, local_ + 2000, 50), 0));
   put32(copy(0, 8, 0) + 8, 0);
   go();
   expect_done(1, 0);

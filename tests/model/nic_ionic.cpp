@@ -33,8 +33,7 @@ void PrintTo(const variant& p, std::ostream* out) {
 }
 
 // One queue of 8 entries.
-class ionic_rig : public xio::test::nic_by_hand {
- public:
+struct ionic_rig : xio::test::nic_by_hand {
   using nic_by_hand::remote_is;
   using nic_by_hand::run;
   static constexpr u32 k_depth_log2 = 3, k_depth = 8, k_cq_log2 = 4, k_cq_number = 0x4711;
@@ -109,8 +108,7 @@ class ionic_rig : public xio::test::nic_by_hand {
   }
   void expect_error(u32 nth, u64 at, u32 why, bool remote) const {
     const u8* c = cqe(nth);
-    EXPECT_EQ(get32(c + 24), why);
-    EXPECT_EQ(get32(c + 28) & 0xfe, 2u | ((remote ? 2u : 3u) << 5));
+    EXPECT_PAIRS((get32(c + 24), why), (get32(c + 28) & 0xfe, 2u | ((remote ? 2u : 3u) << 5)));
     if (remote) {
       EXPECT_EQ(get32(c + 4), (at + 1) & 0xffffff);
     } else {
@@ -125,8 +123,7 @@ class ionic_rig : public xio::test::nic_by_hand {
   u64 bell_ = 0, cq_bell_ = 0;
 };
 
-class nic_ionic : public testing::TestWithParam<variant>, protected ionic_rig {
- protected:
+struct nic_ionic : testing::TestWithParam<variant>, protected ionic_rig {
   nic_ionic() : ionic_rig(GetParam()) {}
 };
 
@@ -151,9 +148,8 @@ TEST_P(nic_ionic, gathers_from_two_places) {
   put32(e + 60, key_);
   go();
   expect_done(0);
-  EXPECT_EQ(std::memcmp(remote_, local_ + 100, 10), 0);
-  EXPECT_EQ(std::memcmp(remote_ + 10, local_ + 500, 20), 0);
-  EXPECT_EQ(remote_[30], 0x11);
+  EXPECT_PAIRS((std::memcmp(remote_, local_ + 100, 10), 0), (std::memcmp(remote_ + 10, local_ + 500, 20), 0),
+               (remote_[30], 0x11));
 }
 
 TEST_P(nic_ionic, carries_every_inline_length) {
@@ -290,8 +286,7 @@ TEST_P(nic_ionic, what_follows_a_failure_is_flushed) {
   if (!p_.collapsed) {
     EXPECT_EQ(get32(cqe(2) + 24), k_flushed);
   }
-  EXPECT_EQ(remote_[0], local_[0]);
-  EXPECT_EQ(remote_[16], 0x11);
+  EXPECT_PAIRS((remote_[0], local_[0]), (remote_[16], 0x11));
 }
 
 TEST_P(nic_ionic, many_laps) {

@@ -17,8 +17,7 @@ using xio::test::nic_rig_shape;
 
 constexpr unsigned char k_poison = 0xee;
 
-class nic_lane : public testing::Test {
- protected:
+struct nic_lane : testing::Test {
   void SetUp() override {
     if (std::string(xio::gpu::name()) != "host") GTEST_SKIP() << "device code runs on the GPU: see nic_wave";
     start({});
@@ -194,15 +193,13 @@ TEST_F(nic_lane, loopback_to_myself) {
 TEST_F(nic_lane, local_memory_must_be_registered) {
   std::vector<unsigned char> buffer(4096, 0x42);
   xio_req_t request = 99;
-  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 29, &request), XIO_ERR_NOT_REGISTERED);
-  EXPECT_EQ(request, 0u);
-  EXPECT_EQ(rdma::get(c(), 1, buffer.data(), 4096, 1, &request), XIO_ERR_NOT_REGISTERED);
+  EXPECT_PAIRS((rdma::put(c(), 1, 4096, buffer.data(), 29, &request), XIO_ERR_NOT_REGISTERED), (request, 0u),
+               (rdma::get(c(), 1, buffer.data(), 4096, 1, &request), XIO_ERR_NOT_REGISTERED));
   EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 28, &request), XIO_OK);  // travels in the entry
   rig->register_memory(0, buffer.data(), buffer.size());
-  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data(), 4096, &request), XIO_OK);
-  EXPECT_EQ(wait(1, request), XIO_OK);
-  EXPECT_EQ(std::memcmp(theirs() + 4096, buffer.data(), 4096), 0);
-  EXPECT_EQ(rdma::put(c(), 1, 4096, buffer.data() + 1, 4096, &request), XIO_ERR_NOT_REGISTERED);
+  EXPECT_PAIRS((rdma::put(c(), 1, 4096, buffer.data(), 4096, &request), XIO_OK), (wait(1, request), XIO_OK),
+               (std::memcmp(theirs() + 4096, buffer.data(), 4096), 0),
+               (rdma::put(c(), 1, 4096, buffer.data() + 1, 4096, &request), XIO_ERR_NOT_REGISTERED));
   rig->pes[0].endpoint->unregister_memory(buffer.data());
 }
 
@@ -297,10 +294,8 @@ TEST_F(nic_lane, a_wrong_remote_key_fails_the_ring_and_no_other) {
   EXPECT_EQ(state.failed_ticket, 0u);
   EXPECT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &request), XIO_ERR_TRANSPORT);
   u64 value = 0;
-  EXPECT_EQ(rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(quiet(1), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(rdma::put(c(), 0, 4096, mine() + 8192, 100, &request), XIO_OK);
-  EXPECT_EQ(wait(0, request), XIO_OK);
+  EXPECT_PAIRS((rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TRANSPORT), (quiet(1), XIO_ERR_TRANSPORT),
+               (rdma::put(c(), 0, 4096, mine() + 8192, 100, &request), XIO_OK), (wait(0, request), XIO_OK));
 }
 
 TEST_F(nic_lane, every_family_reports_a_failure) {
@@ -318,8 +313,7 @@ TEST_F(nic_lane, every_family_reports_a_failure) {
     ASSERT_EQ(ended(good), XIO_OK);
     r.rdma.remote_key ^= 0x100;
     ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &bad), XIO_OK);
-    EXPECT_EQ(ended(bad), XIO_ERR_TRANSPORT);
-    EXPECT_EQ(ended(good), XIO_OK);
+    EXPECT_PAIRS((ended(bad), XIO_ERR_TRANSPORT), (ended(good), XIO_OK));
     const auto state = rig->state(0, 1);
     EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
     EXPECT_NE(state.vendor & 0xff, 0u);
@@ -351,8 +345,7 @@ TEST_F(nic_lane, what_was_before_the_failure_is_complete) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ring_test(r, request_ticket(r, requests[i])), XIO_OK);
   EXPECT_EQ(ring_test(r, request_ticket(r, requests[3])), XIO_ERR_TRANSPORT);
   const auto state = rig->state(0, 1);
-  EXPECT_EQ(state.failed_ticket, 3u);
-  EXPECT_EQ(state.vendor, 0x15u | (22u << 8));
+  EXPECT_PAIRS((state.failed_ticket, 3u), (state.vendor, 0x15u | (22u << 8)));
   rig->pes[0].nic().set_faults(nullptr);
 }
 

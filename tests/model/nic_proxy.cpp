@@ -20,8 +20,7 @@ constexpr u64 k_failed = u64{1} << 63;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
 
 // One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
-class proxy_rig {
- public:
+struct proxy_rig {
   static constexpr u32 k_depth_log2 = 3, k_depth = 8;
   static constexpr u64 k_remote_address = 0x7000'0000'0000;
   static constexpr u32 k_remote_key = 0xabc00;
@@ -89,10 +88,7 @@ class proxy_rig {
     post();
     run();
   }
-  void expect_done() {
-    EXPECT_EQ(done_[0], next_);
-    EXPECT_EQ(done_[1], 0u);
-  }
+  void expect_done() { EXPECT_PAIRS((done_[0], next_), (done_[1], 0u)); }
   void expect_error(u64 at, u32 why, rule which) {
     EXPECT_PAIRS((done_[0], at | k_failed), (low(done_[1]), why), (high(done_[1]), static_cast<u32>(which)));
   }
@@ -309,8 +305,7 @@ TEST_F(nic_proxy, what_follows_a_failure_is_dropped) {
   entry(k_write | k_asks, 8, 16, 16);
   go();
   expect_error(1, k_remote_access, rule::remote_key);
-  EXPECT_EQ(remote_[0], local_[0]);
-  EXPECT_EQ(remote_[16], 0x11);
+  EXPECT_PAIRS((remote_[0], local_[0]), (remote_[16], 0x11));
 }
 
 TEST(nic_proxy_laps, generations_wrap_with_their32_bits) {

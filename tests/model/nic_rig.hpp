@@ -5,10 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <string_view>
-#include <thread>
-#include <vector>
 
 #include "../unit/thread_channel.hpp"
 #include "gpu/gpu.hpp"
@@ -25,8 +22,7 @@ struct nic_rig_shape {
   std::uint32_t depth = 64;
   std::uint64_t ticket_start = 0;
   std::uint32_t chunk = 1u << 30;
-  std::uint32_t scratch_words = 64;
-  std::uint32_t timeout_ms = 10000;
+  std::uint32_t scratch_words = 64, timeout_ms = 10000;
   std::size_t heap_bytes = 1 << 20;
   std::string family = "mlx5";
   std::uint64_t cq_depth = 0;
@@ -79,8 +75,7 @@ class nic_rig {
     for (auto& p : pes) p.queues.reset();
     for (auto& p : pes) p.endpoint.reset();
   }
-  nic_rig(const nic_rig&) = delete;
-  nic_rig& operator=(const nic_rig&) = delete;
+  nic_rig& operator=(nic_rig&&) = delete;
 
   // Runs body(0) and body(1) at the same time; the first exception comes out.
   template <class Body>

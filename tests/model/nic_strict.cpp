@@ -16,8 +16,7 @@ constexpr unsigned k_local_length = 0x01, k_local_qp = 0x02, k_local_protection 
                    k_remote_invalid = 0x12, k_remote_access = 0x13, k_retry = 0x15;
 
 // One queue of 8 entries on one NIC.
-class nic_strict : public testing::Test, protected xio::test::nic_by_hand {
- protected:
+struct nic_strict : testing::Test, protected xio::test::nic_by_hand {
   static constexpr std::uint32_t k_depth = 8;
   static constexpr std::uint64_t k_longest = 4096;
 
@@ -129,8 +128,7 @@ TEST_F(nic_strict, inline_bytes_of_all_sizes) {
     go();
     expect_done(first);
     for (unsigned i = 0; i < n; ++i) EXPECT_EQ(remote_[64 + n + i], 0xc0 + i);
-    EXPECT_EQ(remote_[63 + n], 0x11);
-    EXPECT_EQ(remote_[64 + n + n], 0x11);
+    EXPECT_PAIRS((remote_[63 + n], 0x11), (remote_[64 + n + n], 0x11));
   }
 }
 
@@ -380,8 +378,7 @@ TEST_F(nic_strict, ringing_before_the_connection) {
   number_ = number;
   write(0, 8);
   go();
-  EXPECT_EQ(other[63] >> 4, 13);
-  EXPECT_EQ(other[54], static_cast<unsigned>(rule::not_connected));
+  EXPECT_PAIRS((other[63] >> 4, 13), (other[54], static_cast<unsigned>(rule::not_connected)));
 }
 
 // --- Order, flushing, wraps, faults ------------------------------------------------------------------

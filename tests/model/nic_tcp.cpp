@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Ops over the TCP carrier: data, losses, and what is refused.
-#include "../gtest.hpp"
 #include "nic_tcp_rig.hpp"
 
 namespace {
@@ -222,8 +221,7 @@ TEST_F(nic_tcp, nothing_behind_a_refusal_is_carried_out) {
   bad.remote_key = 1;
   expect(run({write(8, 0, 8), bad, write(16, 0, 8)}), m::outcome::remote_access, m::rule::remote_key);
   for (int i = 0; i < 100; ++i) turn();
-  EXPECT_EQ(theirs_[8], mine_[0]);
-  EXPECT_EQ(theirs_[16], 0x11);
+  EXPECT_PAIRS((theirs_[8], mine_[0]), (theirs_[16], 0x11));
 }
 
 TEST_F(nic_tcp, immediate) {

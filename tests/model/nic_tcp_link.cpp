@@ -19,8 +19,7 @@ struct wired_link {
   xio::unique_fd remote;
 };
 
-class nic_tcp_link : public testing::Test {
- protected:
+struct nic_tcp_link : testing::Test {
   nic_tcp_link() {
     keys_.from_caller.fill(0x5a);
     keys_.from_callee.fill(0xa5);
@@ -87,9 +86,7 @@ TEST_F(nic_tcp_link, is_named_when_something_comes) {
   using links = std::vector<const void*>;
   EXPECT_EQ(named(), links{});
   write(wired[4], record_of("a"));
-  EXPECT_EQ(named(), links{wired[4].way.get()});
-  EXPECT_EQ(receive(wired[4]), payloads{"a"});
-  EXPECT_EQ(named(), links{});
+  EXPECT_PAIRS((named(), links{wired[4].way.get()}), (receive(wired[4]), payloads{"a"}), (named(), links{}));
   wired[7].remote.reset();
   EXPECT_EQ(named(), links{wired[7].way.get()});
   receive(wired[7]);
@@ -149,8 +146,7 @@ TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {
   const unsigned char* const buffer = room_.in[0].data();
 
   write(other, record);
-  EXPECT_EQ(receive(other), payloads{"a frame that comes in two pieces"});
-  EXPECT_EQ(receive(lost), payloads{});
+  EXPECT_PAIRS((receive(other), payloads{"a frame that comes in two pieces"}), (receive(lost), payloads{}));
   ASSERT_EQ(room_.in.size(), 1u);
   EXPECT_EQ(room_.in[0].data(), buffer);
 }

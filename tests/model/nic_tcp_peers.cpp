@@ -7,7 +7,6 @@
 
 #include <list>
 
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "nic_tcp_rig.hpp"
 
@@ -158,8 +157,7 @@ class strangers {
   ~strangers() {
     for (const int fd : fds_) ::close(fd);
   }
-  strangers(const strangers&) = delete;
-  strangers& operator=(const strangers&) = delete;
+  strangers& operator=(strangers&&) = delete;
 
   void come(const std::string& words) {
     sockaddr_in to{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
-#include "proxy/tcp_proof.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,8 +22,7 @@ tcp_key key_of(unsigned char fill) {
 }
 
 // PE 0 calls PE 1; both hold the key.
-class nic_tcp_proof : public testing::Test {
- protected:
+struct nic_tcp_proof : testing::Test {
   void SetUp() override {
     xio::crypto::start();
     caller_.emplace();

@@ -29,8 +29,7 @@ inline m::tcp_settings settings_of(int pe) {
   return s;
 }
 
-class tcp_pair : public testing::Test {
- protected:
+struct tcp_pair : testing::Test {
   static constexpr std::uint32_t k_local_queue = 100, k_remote_queue = 200;
 
   void open(m::tcp_settings a, m::tcp_settings b) {

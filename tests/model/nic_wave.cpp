@@ -11,8 +11,7 @@ using namespace xio::test;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-class nic_wave : public testing::TestWithParam<nic_rig_shape> {
- protected:
+struct nic_wave : testing::TestWithParam<nic_rig_shape> {
   void SetUp() override {
     rig = std::make_unique<nic_rig>(GetParam());
     bad = xio::gpu::buffer(sizeof(u32), xio::gpu::place::device);

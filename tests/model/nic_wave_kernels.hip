@@ -6,7 +6,6 @@
 #include "xio/device/impl/rdma.hpp"
 
 namespace xio::test {
-
 namespace {
 
 using namespace xio::dev;

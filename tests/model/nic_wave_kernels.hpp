@@ -2,8 +2,6 @@
 // The kernels of nic_wave: a device compiler need not read GoogleTest. Each call runs a grid to its end on PE 0's ctx;
 // false if the platform says that it failed. `bad` counts statuses other than XIO_OK.
 #pragma once
-#include <cstdint>
-
 #include "xio/device/impl/view.hpp"
 
 namespace xio::test {

@@ -102,8 +102,7 @@ void go_through(const trouble& t, const std::string& place, bool by_library) {
   said += testing::internal::GetCapturedStderr();
   EXPECT_NE(said.find(t.sentence), std::string::npos) << said;
   EXPECT_TRUE(t.code == 0 || r.ring().state->vendor == t.code) << r.ring().state->vendor;
-  EXPECT_EQ(r.quiet(), t.code == 0 ? XIO_OK : XIO_ERR_STORAGE);
-  EXPECT_EQ(r.quiet(), XIO_OK);
+  EXPECT_PAIRS((r.quiet(), t.code == 0 ? XIO_OK : XIO_ERR_STORAGE), (r.quiet(), XIO_OK));
   // The same ctx has what is still there.
   std::memset(r.heap() + 8192, 0, s.bytes());
   EXPECT_EQ(s.read(3), XIO_OK);

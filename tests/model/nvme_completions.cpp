@@ -79,8 +79,7 @@ TEST_P(nvme_completions, come_in_any_order) {
   q.complete(id(2));
   q.drain();
   EXPECT_EQ(q.completed(), t) << "the oldest is still under way";
-  EXPECT_EQ(nvme_codec::test(q.r, t + 2), XIO_OK);
-  EXPECT_EQ(nvme_codec::test(q.r, t), XIO_PENDING);
+  EXPECT_PAIRS((nvme_codec::test(q.r, t + 2), XIO_OK), (nvme_codec::test(q.r, t), XIO_PENDING));
   q.complete(id(0));
   q.complete(id(3), 0x281);
   q.drain();
@@ -109,8 +108,7 @@ TEST_P(nvme_completions, are_reported_to_the_waiter) {
     q.complete(id(c.third));
     EXPECT_EQ(nvme_codec::wait(q.r, world, t + c.awaited), c.status) << c.first << " " << c.awaited;
     EXPECT_EQ(nvme_codec::wait(q.r, world, t + c.second), XIO_ERR_STORAGE) << "drained before";
-    EXPECT_EQ(q.state.completed >> 63, 0u);
-    EXPECT_EQ(q.state.failed, 0u);
+    EXPECT_PAIRS((q.state.completed >> 63, 0u), (q.state.failed, 0u));
   }
 }
 
@@ -119,8 +117,7 @@ TEST_P(nvme_completions, are_in_the_hand_of_who_drains) {
   queue q(t, 4);
   q.complete(id_of(t + 2));
   q.complete(id_of(t + 1), 0x281);
-  u64 word = 7;
-  u64 completed = 0;
+  u64 word = 7, completed = 0;
   ASSERT_TRUE(ring_try_reaping(q.r, &completed));
   completed = nvme_codec::drain(q.r, completed, t + 1, &word);
   EXPECT_EQ(word, (t + 1) / k_ids << 16 | 0x8281);
@@ -163,8 +160,7 @@ TEST_P(nvme_completions, one_at_a_time) {
     q.post(3);
     q.complete(id_of(next + 1));
     q.drain();
-    EXPECT_EQ(nvme_codec::test(q.r, next), XIO_PENDING);
-    EXPECT_EQ(nvme_codec::test(q.r, next + 1), XIO_OK);
+    EXPECT_PAIRS((nvme_codec::test(q.r, next), XIO_PENDING), (nvme_codec::test(q.r, next + 1), XIO_OK));
     q.complete(id_of(next));
     q.complete(id_of(next + 2));
     q.drain();

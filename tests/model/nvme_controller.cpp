@@ -105,8 +105,7 @@ class bench : public nvme::bus {
   std::unique_ptr<model::nvme::controller> device_;
   std::unique_ptr<nvme::drive> drive_;
   std::unique_ptr<nvme::drive_memory> sq_, cq_, data_;
-  std::uint32_t tail_ = 0, head_ = 0, phase_ = 1;
-  std::uint32_t cid_ = 100;
+  std::uint32_t tail_ = 0, head_ = 0, phase_ = 1, cid_ = 100;
 };
 
 }  // namespace
@@ -198,12 +197,9 @@ TEST(nvme_controller, one_thing_wrong_in_a_list) {
     list[1] = two;
     return b.run(b.read(0, 24, p, pointer));
   };
-  EXPECT_EQ(with(p + 4096, p + 8192, at), 0u);
-  EXPECT_EQ(with(p + 4100, p + 8192, at), 0x013u);
-  EXPECT_EQ(with(p + 4096, p + 8192 + 512, at), 0x013u);
-  EXPECT_EQ(with(p + 4096, 0, at), 0x004u);
-  EXPECT_EQ(with(p + 4096, p + 8192, at + 4), 0x013u);
-  EXPECT_EQ(with(p + 4096, p + 8192, 0x1000), 0x004u);
+  EXPECT_PAIRS((with(p + 4096, p + 8192, at), 0u), (with(p + 4100, p + 8192, at), 0x013u),
+               (with(p + 4096, p + 8192 + 512, at), 0x013u), (with(p + 4096, 0, at), 0x004u),
+               (with(p + 4096, p + 8192, at + 4), 0x013u), (with(p + 4096, p + 8192, 0x1000), 0x004u));
   // A process address is no bus address.
   EXPECT_EQ(with(reinterpret_cast<std::uint64_t>(b.data()), p, at), 0x004u);
 }
@@ -268,9 +264,8 @@ TEST(nvme_controller, writes_zeroes_and_flushes) {
   EXPECT_EQ(b.run(b.read(0, 16, b.bus(), b.bus() + 4096)), 0u);
   EXPECT_TRUE(stamped(b.data(), 0, 4096));
   for (int i = 4096; i < 8192; ++i) ASSERT_EQ(b.data()[i], 0);
-  EXPECT_EQ(b.run(w::make_io(w::opcode::write_zeroes, 1, 1, 0, 0, 2047, 2)), 0x080u);
-  EXPECT_EQ(b.run(w::make_command(0x00, 3, 1, 0, 0)), 0u);
-  EXPECT_EQ(b.run(w::make_command(0x00, 4, 0xffffffff, 0, 0)), 0u);
+  EXPECT_PAIRS((b.run(w::make_io(w::opcode::write_zeroes, 1, 1, 0, 0, 2047, 2)), 0x080u),
+               (b.run(w::make_command(0x00, 3, 1, 0, 0)), 0u), (b.run(w::make_command(0x00, 4, 0xffffffff, 0, 0)), 0u));
 }
 
 TEST(nvme_controller, read_only_is_write_protected) {
@@ -295,8 +290,7 @@ TEST(nvme_controller, namespaces_must_fit_what_is_asked) {
       return std::string(e.what());
     }
   };
-  EXPECT_EQ(sentence(XIO_STORAGE_READ_ONLY, 0, 0), "");
-  EXPECT_EQ(sentence(XIO_STORAGE_READ_ONLY, 1 << 20, 512), "");
+  EXPECT_PAIRS((sentence(XIO_STORAGE_READ_ONLY, 0, 0), ""), (sentence(XIO_STORAGE_READ_ONLY, 1 << 20, 512), ""));
   EXPECT_EQ(sentence(0, 0, 0),
             "cannot open nvme:x/1: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY");
   EXPECT_EQ(

@@ -75,8 +75,7 @@ TEST(nvme_registers, fixed_fields_while_enabled) {
 
 // 3.1.3.6: shutdown is announced, and only a reset ends it.
 TEST(nvme_registers, shuts_down) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   *h.reg(0x14) = 0x00464001;
   h.turn();
   EXPECT_EQ(h.csts(), k_rdy | 8u);
@@ -97,8 +96,7 @@ TEST(nvme_registers, takes_its_time) {
 
 // A dead controller does nothing, and a reset brings it back as new.
 TEST(nvme_registers, dies_and_comes_back) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().kill();
   h.turn();
   EXPECT_EQ(h.csts(), k_rdy | k_cfs);
@@ -130,12 +128,11 @@ TEST(nvme_identify, tells_its_shape) {
   EXPECT_EQ(all.identified<std::uint8_t>(525), 0x07u);     // VWC
   EXPECT_EQ(all.identified<std::uint32_t>(536), 1u);       // SGLS
   ASSERT_EQ(all.admin(w::make_identify(w::cns::active_namespaces, 1, all.data_bus())), 0u);
-  EXPECT_EQ(all.identified<std::uint32_t>(0), 2u);
-  EXPECT_EQ(all.identified<std::uint32_t>(4), 3u);
-  EXPECT_EQ(all.identified<std::uint32_t>(8), 0u);
-  EXPECT_EQ(all.admin(w::make_identify(w::cns::active_namespaces, 0xfffffffe, all.data_bus())), 0x00bu);
-  EXPECT_EQ(all.admin(w::make_identify(w::cns::name_space, 4, all.data_bus())), 0x00bu);
-  EXPECT_EQ(all.admin(w::make_identify(static_cast<w::cns>(0x40), 0, all.data_bus())), 0x002u);
+  EXPECT_PAIRS((all.identified<std::uint32_t>(0), 2u), (all.identified<std::uint32_t>(4), 3u),
+               (all.identified<std::uint32_t>(8), 0u),
+               (all.admin(w::make_identify(w::cns::active_namespaces, 0xfffffffe, all.data_bus())), 0x00bu),
+               (all.admin(w::make_identify(w::cns::name_space, 4, all.data_bus())), 0x00bu),
+               (all.admin(w::make_identify(static_cast<w::cns>(0x40), 0, all.data_bus())), 0x002u));
 
   hand none({.shape = {.mdts_bytes = 0,
                        .write_cache = false,
@@ -188,8 +185,7 @@ TEST(nvme_features, keep_and_refuse) {
 
 // 5.2 and 5.16.1.2: one event of a type, then none before the log is read.
 TEST(nvme_events, wait_for_the_log) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.admin_queue();
   w::sqe ask = w::make_async_event();
   for (std::uint32_t i = 0; i < 4; ++i) {
@@ -228,8 +224,7 @@ TEST(nvme_events, wait_for_the_log) {
 
 // 5.2: all the ways to write a doorbell wrongly.
 TEST(nvme_events, doorbells_that_cannot_be) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.io_queue();
   std::uint32_t wrong = 0;
   const auto expect_wrong = [&](const char* what) {
@@ -260,8 +255,7 @@ TEST(nvme_events, doorbells_that_cannot_be) {
 }
 
 TEST(nvme_admin, aborts_what_waits) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   auto& q = h.io_queue();
   h.device().inject({.what = xio::model::nvme::fault::kind::lose});
   h.put(q, w::make_io(w::opcode::read, 77, 1, h.data_bus(), 0, 0, 1));
@@ -272,9 +266,8 @@ TEST(nvme_admin, aborts_what_waits) {
   EXPECT_EQ(h.run(h.admin_queue(), w::make_abort(1, 77)).dw[0], 0u);
   const w::cqe e = h.next(q);
   h.consume(q);
-  EXPECT_EQ(w::cqe_cid(e.dw[3]), 77);
-  EXPECT_EQ(h.status(e), 0x007u);
-  EXPECT_EQ(h.run(h.admin_queue(), w::make_abort(9, 1)).dw[0], 1u);
+  EXPECT_PAIRS((w::cqe_cid(e.dw[3]), 77), (h.status(e), 0x007u),
+               (h.run(h.admin_queue(), w::make_abort(9, 1)).dw[0], 1u));
   // The id is free again.
   h.put(q, w::make_io(w::opcode::read, 77, 1, h.data_bus(), 0, 0, 1));
   h.ring(q);
@@ -345,15 +338,12 @@ TEST(nvme_admin, wrong_queues) {
   hand h({.shape = {.max_entries = 16, .max_queues = 2}});
   ASSERT_EQ(h.admin(w::make_set_features(w::feature::number_of_queues, 0x00010001)), 0u);
   const std::uint64_t at = h.bus(0x40000);
-  EXPECT_EQ(h.admin(w::make_create_cq(0, 8, at)), 0x101u);
-  EXPECT_EQ(h.admin(w::make_create_cq(3, 8, at)), 0x101u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 1, at)), 0x102u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 17, at)), 0x102u);
+  EXPECT_PAIRS((h.admin(w::make_create_cq(0, 8, at)), 0x101u), (h.admin(w::make_create_cq(3, 8, at)), 0x101u),
+               (h.admin(w::make_create_cq(1, 1, at)), 0x102u), (h.admin(w::make_create_cq(1, 17, at)), 0x102u));
   w::sqe interrupts = w::make_create_cq(1, 8, at);
   interrupts.dw[11] |= 2;
-  EXPECT_EQ(h.admin(interrupts), 0x108u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at + 16)), 0x013u);
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, 0x1000)), 0x004u);
+  EXPECT_PAIRS((h.admin(interrupts), 0x108u), (h.admin(w::make_create_cq(1, 8, at + 16)), 0x013u),
+               (h.admin(w::make_create_cq(1, 8, 0x1000)), 0x004u));
   ASSERT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0u);
   EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0x101u);
   EXPECT_EQ(h.admin(w::make_create_sq(1, 8, h.bus(0x50000), 2)), 0x100u);
@@ -368,10 +358,8 @@ TEST(nvme_admin, wrong_queues) {
   *h.reg(0x14) = 1;
   EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0x102u);
   *h.reg(0x14) = 0x00460001;
-  EXPECT_EQ(h.admin(w::make_create_cq(1, 8, at)), 0u);
-  EXPECT_EQ(h.admin(w::make_command(0x7f, 0, 0, 0, 0)), 0x001u);
+  EXPECT_PAIRS((h.admin(w::make_create_cq(1, 8, at)), 0u), (h.admin(w::make_command(0x7f, 0, 0, 0, 0)), 0x001u));
   w::sqe sgl = w::make_identify(w::cns::controller, 0, h.data_bus());
   sgl.dw[0] |= 1 << 14;
-  EXPECT_EQ(h.admin(sgl), 0x002u);
-  EXPECT_EQ(h.device().invalid_doorbells(), 0u);
+  EXPECT_PAIRS((h.admin(sgl), 0x002u), (h.device().invalid_doorbells(), 0u));
 }

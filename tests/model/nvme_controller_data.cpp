@@ -26,8 +26,7 @@ bool all_are(const unsigned char* at, std::size_t bytes, unsigned char value) {
 
 // 4.1.1: a list over several pages, from an offset in the first of them.
 TEST(nvme_data, chained_prp_lists) {
-  hand h({.shape = {.mdts_bytes = 4 << 20}, .file_bytes = 4 << 20});
-  h.make_queues();
+  ready_hand h({.shape = {.mdts_bytes = 4 << 20}, .file_bytes = 4 << 20});
   constexpr std::uint64_t bytes = 3 << 20, page = 4096, n = bytes / page - 1;
   for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{4096 - 8}, std::uint64_t{4096 - 16}}) {
     std::memset(h.data(), 0xee, bytes + 4096);
@@ -54,8 +53,7 @@ TEST(nvme_data, chained_prp_lists) {
 
 // Two entries are left in the page of the list, and two are needed: the last of them is data, not a link.
 TEST(nvme_data, a_prp_list_that_just_fits) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   const std::uint64_t entries[] = {h.data_bus(8192), h.data_bus(4096)};
   std::memcpy(h.memory() + 0x80000 + 4080, entries, sizeof entries);
   ASSERT_EQ(h.io(read_of(0, 24, h.data_bus(), h.bus(0x80000 + 4080))), 0u);
@@ -66,8 +64,7 @@ TEST(nvme_data, a_prp_list_that_just_fits) {
 
 // A list in one entry that leads to itself must end, and not by the end of time.
 TEST(nvme_data, a_prp_list_that_leads_nowhere) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   const std::uint64_t self = h.bus(0x80000 + 4088);
   std::memcpy(h.memory() + 0x80000 + 4088, &self, 8);
   EXPECT_EQ(h.io(read_of(0, 32, h.data_bus(), self)), 0x013u);
@@ -75,8 +72,7 @@ TEST(nvme_data, a_prp_list_that_leads_nowhere) {
 
 // 4.1.2
 TEST(nvme_data, sgls_gather) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   const auto block = [&](std::uint64_t at, std::uint32_t bytes) {
     return w::make_sgl(w::sgl::data_block, h.data_bus(at), bytes);
   };
@@ -109,8 +105,7 @@ TEST(nvme_data, sgls_gather) {
 
 // 4.1.2.1 and the status codes of 3.3.3.2.1.1.
 TEST(nvme_data, sgls_one_thing_wrong) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   const auto good = [&](std::uint32_t bytes) { return w::make_sgl(w::sgl::data_block, h.data_bus(), bytes); };
   const auto spoiled = [&](std::uint32_t bits) {
     w::sgl_descriptor d = good(1024);
@@ -150,20 +145,17 @@ TEST(nvme_data, sgls_one_thing_wrong) {
   EXPECT_TRUE(all_are(h.data() + 1024, 3072, 0xee));
   EXPECT_EQ(one(good(1024)), 0u);
 
-  hand dwords({.shape = {.sgls = 2}});
-  dwords.make_queues();
+  ready_hand dwords({.shape = {.sgls = 2}});
   const auto aligned = [&](std::uint64_t at) {
     return dwords.io(w::with_sgl(read_of(0, 1), w::make_sgl(w::sgl::data_block, dwords.data_bus(at), 512)));
   };
-  EXPECT_EQ(aligned(4), 0u);
-  EXPECT_EQ(aligned(2), 0x01eu);
+  EXPECT_PAIRS((aligned(4), 0u), (aligned(2), 0x01eu));
 }
 
 // 3.2.1 of the command set: what differs is found wherever it is; nothing is written.
 TEST(nvme_data, compares) {
   for (const bool direct : {true, false}) {
-    hand h({.direct = direct});
-    h.make_queues();
+    ready_hand h({.direct = direct});
     const auto compare = [&](std::uint64_t lba, std::uint32_t blocks) {
       return h.io(w::make_io(w::opcode::compare, 0, 1, h.data_bus(), blocks > 8 ? h.data_bus(8192) : 0, lba, blocks));
     };
@@ -175,13 +167,10 @@ TEST(nvme_data, compares) {
       EXPECT_EQ(compare(0, 16), 0x285u) << at;
       h.data()[at] ^= 1;
     }
-    EXPECT_EQ(compare(0, 16), 0u);
-    EXPECT_EQ(compare(2047, 2), 0x080u);
-    EXPECT_EQ(h.file().read(), stamped_data(1 << 20));
+    EXPECT_PAIRS((compare(0, 16), 0u), (compare(2047, 2), 0x080u), (h.file().read(), stamped_data(1 << 20)));
   }
   // A protected namespace may be compared with.
-  hand h({.flags = XIO_STORAGE_READ_ONLY});
-  h.make_queues();
+  ready_hand h({.flags = XIO_STORAGE_READ_ONLY});
   stamp(h.data(), 512, 512);
   EXPECT_EQ(h.io(w::make_io(w::opcode::compare, 0, 1, h.data_bus(), 0, 1, 1)), 0u);
   EXPECT_EQ(h.io(w::make_io(w::opcode::write, 0, 1, h.data_bus(), 0, 1, 1)), 0x020u);
@@ -191,8 +180,7 @@ TEST(nvme_data, compares) {
 // A namespace of a file that ends within a block: the block commands have its 24 whole blocks, those of bytes all of
 // it.
 TEST(nvme_data, commands_of_bytes) {
-  hand h({.shape = {.of_bytes = true}, .file_bytes = 100001, .block = 4096});
-  h.make_queues();
+  ready_hand h({.shape = {.of_bytes = true}, .file_bytes = 100001, .block = 4096});
   EXPECT_EQ(h.admin(w::make_identify(w::cns::name_space, 1, h.data_bus())), 0u);
   EXPECT_EQ(h.identified<std::uint64_t>(0), 24u);  // NSZE
   const struct {
@@ -226,8 +214,7 @@ TEST(nvme_data, commands_of_bytes) {
 
 TEST(nvme_data, zeroes_by_both_engines) {
   for (const bool plain : {false, true}) {
-    hand h({.shape = {.plain_io = plain}, .block = 4096});
-    h.make_queues();
+    ready_hand h({.shape = {.plain_io = plain}, .block = 4096});
     w::sqe zero = w::make_io(w::opcode::write_zeroes, 0, 1, 0, 0, 7, 200);  // more than MDTS would take in data
     zero.dw[12] |= 1u << 30;                                                // FUA
     EXPECT_EQ(h.io(zero), 0u);
@@ -261,8 +248,7 @@ TEST(nvme_data, zeroes_where_there_is_no_zeroing) {
 
 TEST(nvme_data, writes_that_must_be_on_the_medium) {
   for (const bool cache : {true, false}) {
-    hand h({.shape = {.write_cache = cache}});
-    h.make_queues();
+    ready_hand h({.shape = {.write_cache = cache}});
     stamp(h.data(), 0, 4096, 5);
     w::sqe write = w::make_io(w::opcode::write, 0, 1, h.data_bus(), 0, 16, 8);
     write.dw[12] |= 1u << 30;
@@ -279,8 +265,7 @@ TEST(nvme_data, writes_that_must_be_on_the_medium) {
 
 // Namespaces are equal parts of the file; none reaches into the next.
 TEST(nvme_data, namespaces_keep_apart) {
-  hand h({.shape = {.namespaces = 4}});
-  h.make_queues();
+  ready_hand h({.shape = {.namespaces = 4}});
   ASSERT_EQ(h.admin(w::make_identify(w::cns::name_space, 3, h.data_bus())), 0u);
   EXPECT_EQ(h.identified<std::uint64_t>(0), 512u);
   const auto on = [&](w::opcode op, std::uint32_t nsid, std::uint64_t lba, std::uint32_t blocks) {
@@ -288,10 +273,8 @@ TEST(nvme_data, namespaces_keep_apart) {
   };
   EXPECT_EQ(on(w::opcode::read, 3, 1, 1), 0u);
   EXPECT_TRUE(stamped(h.data(), 2 * (256 << 10) + 512, 512));
-  EXPECT_EQ(on(w::opcode::read, 3, 511, 2), 0x080u);
-  EXPECT_EQ(on(w::opcode::read, 5, 0, 1), 0x00bu);
-  EXPECT_EQ(on(w::opcode::read, 0, 0, 1), 0x00bu);
-  EXPECT_EQ(on(w::opcode::write_zeroes, 2, 0, 512), 0u);
+  EXPECT_PAIRS((on(w::opcode::read, 3, 511, 2), 0x080u), (on(w::opcode::read, 5, 0, 1), 0x00bu),
+               (on(w::opcode::read, 0, 0, 1), 0x00bu), (on(w::opcode::write_zeroes, 2, 0, 512), 0u));
   std::vector<unsigned char> want = stamped_data(1 << 20);
   std::memset(want.data() + (256 << 10), 0, 256 << 10);
   EXPECT_EQ(h.file().read(), want);
@@ -299,8 +282,7 @@ TEST(nvme_data, namespaces_keep_apart) {
 
 // Nothing but what was asked for is touched when the data go through a copy.
 TEST(nvme_data, copies_where_the_file_cannot_reach) {
-  hand h({.direct = false});
-  h.make_queues();
+  ready_hand h({.direct = false});
   std::memset(h.data(), 0xee, 16384);
   ASSERT_EQ(h.io(read_of(8, 8, h.data_bus(4), h.data_bus(8192))), 0u);
   EXPECT_TRUE(all_are(h.data(), 4, 0xee));

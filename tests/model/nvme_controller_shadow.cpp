@@ -48,11 +48,10 @@ TEST(nvme_shadow, configuration) {
   const auto configure = [&](std::uint64_t one, std::uint64_t two) {
     return h.admin(w::make_doorbell_buffer_config(one, two));
   };
-  EXPECT_EQ(configure(h.bus(k_shadow + 8), h.bus(k_event)), 0x002u);
-  EXPECT_EQ(configure(h.bus(k_shadow), h.bus(k_event + 2048)), 0x002u);
-  EXPECT_EQ(configure(h.bus(k_shadow), h.bus(k_shadow)), 0x002u);
-  EXPECT_EQ(configure(0x1000, h.bus(k_event)), 0x004u);
-  EXPECT_EQ(configure(h.bus(k_shadow), h.bus(k_event)), 0u);
+  EXPECT_PAIRS((configure(h.bus(k_shadow + 8), h.bus(k_event)), 0x002u),
+               (configure(h.bus(k_shadow), h.bus(k_event + 2048)), 0x002u),
+               (configure(h.bus(k_shadow), h.bus(k_shadow)), 0x002u), (configure(0x1000, h.bus(k_event)), 0x004u),
+               (configure(h.bus(k_shadow), h.bus(k_event)), 0u));
   // Admin queues go on by their registers, and a reset forgets the buffers.
   EXPECT_EQ(h.admin(w::make_identify(w::cns::controller, 0, h.data_bus())), 0u);
   h.reset();

@@ -3,14 +3,12 @@
 // what goes through a PCI MMIO bridge, and which way is chosen.
 #include <random>
 
-#include "base/error.hpp"
 #include "model/nvme/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbell_trial.hpp"
 #include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
-#include "xio/wire/mmio_bridge.hpp"
 
 using namespace xio;
 using namespace xio::test;
@@ -38,8 +36,7 @@ struct words {
   }
 };
 
-class recorder : public nvme::register_writer {
- public:
+struct recorder : nvme::register_writer {
   bool write(std::uint32_t offset, std::uint32_t value) override {
     if (busy) return false;
     seen.emplace_back(offset, value);
@@ -112,8 +109,7 @@ TEST(nvme_doorbells, the_keeper_carries_what_changed_and_nothing_twice) {
   memory[2 * 2] = 6;
   out.busy = false;
   EXPECT_TRUE(keeper.poll());
-  EXPECT_EQ(out.seen.size(), 3u);
-  EXPECT_EQ(out.seen.back(), entry(0x1000 + 2 * 8, 6));
+  EXPECT_PAIRS((out.seen.size(), 3u), (out.seen.back(), entry(0x1000 + 2 * 8, 6)));
   // A queue that begins anew is at 0 without being told.
   memory[2 * 2] = 0;
   keeper.restart(1);

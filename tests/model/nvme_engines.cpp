@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a drive's file engines do at once and what they leave to the kernel's threads.
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/vfs.h>
 
-#include "../gtest.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "scratch_file.hpp"
 
@@ -66,8 +64,7 @@ class counting : public file_engine {
   std::size_t& jobs_;
 };
 
-class engines : public testing::Test {
- protected:
+struct engines : testing::Test {
   engines() {
     file.write(contents());
     fd = open(file.path.c_str(), O_RDWR);
@@ -240,9 +237,7 @@ TEST_F(engines, another_thread_assists_with_many_reads) {
 TEST_F(engines, many_reads_of_a_full_ledger_find_room_again) {
   const auto e = over_ledger();
   for (std::size_t i = 0; i < 16; ++i) e->start(job(i, file_job::kind::read));
-  EXPECT_EQ(e->room(), 0u);
-  EXPECT_EQ(over(*e).size(), 16u);
-  EXPECT_EQ(e->room(), 16u);
+  EXPECT_PAIRS((e->room(), 0u), (over(*e).size(), 16u), (e->room(), 16u));
 }
 
 TEST_F(engines, there_is_room_for_what_the_other_engine_takes) {

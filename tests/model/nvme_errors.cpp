@@ -28,8 +28,7 @@ TEST(nvme_errors, an_error_reaches_its_owner_alone) {
   EXPECT_EQ(r.quiet(), XIO_OK);
   // Long after its word was taken by younger commands the log still knows.
   for (int i = 0; i < 200; ++i) ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
-  EXPECT_EQ(r.wait(all[5]), XIO_ERR_STORAGE);
-  EXPECT_EQ(r.wait(all[4]), XIO_OK);
+  EXPECT_PAIRS((r.wait(all[5]), XIO_ERR_STORAGE), (r.wait(all[4]), XIO_OK));
 }
 
 TEST(nvme_errors, any_part_of_a_split_transfer_can_fail_it) {
@@ -42,8 +41,7 @@ TEST(nvme_errors, any_part_of_a_split_transfer_can_fail_it) {
     const xio_req_t after = xio_read_nbi(r.ctx(), r.heap() + 16384, r.storage(), 65536, 16384);
     EXPECT_EQ(r.wait(after), XIO_OK);
     EXPECT_EQ(r.wait(split), XIO_ERR_STORAGE) << bad;
-    EXPECT_EQ(r.wait(before), XIO_OK);
-    EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
+    EXPECT_PAIRS((r.wait(before), XIO_OK), (r.quiet(), XIO_ERR_STORAGE));
   }
   // More commands than the queue has room for: an early one fails.
   r.device().inject({.first_lba = 8, .last_lba = 8});
@@ -66,8 +64,7 @@ TEST(nvme_errors, an_early_part_that_fails_leaves_nothing_behind) {
     }
     EXPECT_EQ(r.wait(request), XIO_ERR_STORAGE) << bad;
     EXPECT_EQ(xio_storage_code(r.ctx(), request), 0x286u) << bad;
-    EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
-    EXPECT_EQ(r.quiet(), XIO_OK);
+    EXPECT_PAIRS((r.quiet(), XIO_ERR_STORAGE), (r.quiet(), XIO_OK));
   }
 }
 
@@ -95,17 +92,14 @@ TEST(nvme_errors, every_ctx_hears_of_errors) {
   EXPECT_EQ(xio_read(two, r.heap(), r.storage(), 0, 512), XIO_OK);
   r.device().inject({.first_lba = 9, .last_lba = 9});
   (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
-  EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
-  EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
-  EXPECT_EQ(r.quiet(), XIO_OK);
-  EXPECT_EQ(dev::storage_quiet(second), XIO_OK);
+  EXPECT_PAIRS((r.quiet(), XIO_ERR_STORAGE), (dev::storage_quiet(second), XIO_ERR_STORAGE), (r.quiet(), XIO_OK),
+               (dev::storage_quiet(second), XIO_OK));
   // A flush tells its own ctx.
   r.device().inject({.first_lba = 9, .last_lba = 9});
   (void)xio_read_nbi(two, r.heap(), r.storage(), 9 * 512, 512);
-  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
-  EXPECT_EQ(r.quiet(), XIO_OK);
-  EXPECT_EQ(dev::storage_quiet(second), XIO_ERR_STORAGE);
+  EXPECT_PAIRS((xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE),
+               (xio_storage_sync(r.ctx(), r.storage()), XIO_OK), (r.quiet(), XIO_OK),
+               (dev::storage_quiet(second), XIO_ERR_STORAGE));
   // Errors from before a ctx came are not its own.
   EXPECT_EQ(dev::storage_quiet(late), XIO_OK);
   EXPECT_EQ(xio_read(ctx_value(&late, 3, late, r.world(), &none), r.heap(), r.storage(), 0, 512), XIO_OK);
@@ -116,9 +110,8 @@ TEST(nvme_errors, a_flush_that_fails_says_so) {
   stamped_file f;
   rig r(f.path, {});
   r.device().inject({.opcode = 0x00, .status = wire::nvme::k_internal_error});
-  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE);
-  EXPECT_EQ(r.quiet(), XIO_ERR_STORAGE);
-  EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
+  EXPECT_PAIRS((xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE), (r.quiet(), XIO_ERR_STORAGE),
+               (xio_storage_sync(r.ctx(), r.storage()), XIO_OK));
 }
 
 TEST(nvme_errors, a_command_that_never_completes_ends_in_time) {

@@ -2,7 +2,6 @@
 // No status without proof: thousands of ops of every kind, half of which fail, on queues whose ids are soon used again.
 // The status of each op is known beforehand, and no call may report another, blocking or not, early or late.
 
-#include "../gtest.hpp"
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
 #include "xio/hip.h"
@@ -182,8 +181,7 @@ struct shape {
   u32 drives, queues, depth;
 };
 
-class nvme_failures : public testing::TestWithParam<shape> {
- protected:
+struct nvme_failures : testing::TestWithParam<shape> {
   void open(const std::string& faults) {
     setenv("XIO_NVME_DOORBELL", GetParam().doorbell, 1);
     setenv("XIO_MODEL_FAULTS", faults.c_str(), 1);
@@ -214,9 +212,8 @@ class nvme_failures : public testing::TestWithParam<shape> {
   }
   void TearDown() override {
     if (world_ == nullptr) return;
-    EXPECT_EQ(xio_storage_close(world_, a_.storage), XIO_OK);
-    EXPECT_EQ(xio_ctx_destroy(world_, a_.ctx), XIO_OK);
-    EXPECT_EQ(xio_finalize(world_), XIO_OK);
+    EXPECT_PAIRS((xio_storage_close(world_, a_.storage), XIO_OK), (xio_ctx_destroy(world_, a_.ctx), XIO_OK),
+                 (xio_finalize(world_), XIO_OK));
     for (const char* name : {"XIO_NVME_DOORBELL", "XIO_MODEL_FAULTS", "XIO_NVME_MDTS"}) unsetenv(name);
   }
   void expect_nothing_false() {

@@ -84,8 +84,7 @@ TEST(nvme_fault_text, mistakes_have_a_place) {
 
 // A drive that says that all is well and lies: only a program that knows the data can see it.
 TEST(nvme_faults, commands_that_only_seem_done) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_skip@1,nvme_astray@2=7/write,nvme_astray@4=1"));
   for (std::uint64_t lba = 0; lba < 3; ++lba) {
     stamp(h.data(), lba * 512, 512, 3);
@@ -104,33 +103,27 @@ TEST(nvme_faults, commands_that_only_seem_done) {
 
 // A chosen status for a chosen command, and nothing is moved.
 TEST(nvme_faults, a_status_for_one_command) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_error@2=write_fault,nvme_error=1:0x3a1/read/lba100-107"));
   stamp(h.data(), 0, 512, 3);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 0)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 2)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 3)), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 0)), 0u), (h.io(command(w::opcode::write, 0, h, 1)), 0u),
+               (h.io(command(w::opcode::write, 0, h, 2)), 0x280u), (h.io(command(w::opcode::write, 0, h, 3)), 0u));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 99, 2)), 0x3a1u);
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 107)), 0x3a1u);
   EXPECT_TRUE(stamped(h.data(), 0, 512, 3));
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 108)), 0u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 100)), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::read, 0, h, 108)), 0u), (h.io(command(w::opcode::write, 0, h, 100)), 0u));
   const auto file = h.file().read();
   EXPECT_TRUE(stamped(file.data() + 512, 0, 512, 3));
   EXPECT_TRUE(stamped(file.data() + 1024, 1024, 512));
   // The error log names them: the last read first.
   ASSERT_EQ(h.admin(w::make_get_log_page(w::log_page::error_information, 64, false, h.data_bus())), 0u);
-  EXPECT_EQ(h.identified<std::uint16_t>(12), 0x3a1u << 1);
-  EXPECT_EQ(h.identified<std::uint64_t>(16), 107u);
+  EXPECT_PAIRS((h.identified<std::uint16_t>(12), 0x3a1u << 1), (h.identified<std::uint64_t>(16), 107u));
 }
 
 // The same seed gives the same faults; about as many as the chance says.
 TEST(nvme_faults, chances_repeat) {
   const auto run = [](const char* text) {
-    hand h;
-    h.make_queues();
+    ready_hand h;
     h.device().inject(plan(text));
     std::set<int> failed;
     for (int i = 0; i < 400; ++i)
@@ -145,8 +138,7 @@ TEST(nvme_faults, chances_repeat) {
 }
 
 TEST(nvme_faults, delayed_and_lost) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_delay=1:20ms/lba5,nvme_lose@1"));
   auto& q = h.io_queue();
   const auto begin = std::chrono::steady_clock::now();
@@ -170,8 +162,7 @@ TEST(nvme_faults, delayed_and_lost) {
 TEST(nvme_faults, memory_goes_before_the_command) {
   hand::how apart;
   apart.direct = false;
-  hand h(apart);
-  h.make_queues();
+  ready_hand h(apart);
   h.device().inject(plan("nvme_delay=1:20ms"));
   std::memset(h.data(), 0x77, 512);
   auto& q = h.io_queue();
@@ -179,9 +170,7 @@ TEST(nvme_faults, memory_goes_before_the_command) {
   h.ring(q);
   h.turn();
   h.device().dma().remove(h.data());
-  EXPECT_EQ(hand::status(h.next(q)), w::k_data_transfer_error);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
-  EXPECT_EQ(h.data()[0], 0x77);
+  EXPECT_PAIRS((hand::status(h.next(q)), w::k_data_transfer_error), (h.device().dma_faults(), 1u), (h.data()[0], 0x77));
 }
 
 TEST(nvme_faults, memory_goes_under_the_command) {
@@ -195,24 +184,20 @@ TEST(nvme_faults, memory_goes_under_the_command) {
   hand h(apart);
   now = &h;
   h.make_queues();
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error), (h.device().dma_faults(), 1u));
 }
 
 // Other memory may be unmapped without harm; a queue's is missed at once.
 TEST(nvme_faults, memory_of_queues_goes) {
   hand::how apart;
   apart.direct = false;
-  hand h(apart);
-  h.make_queues();
+  ready_hand h(apart);
   h.device().dma().remove(h.data());
   h.turn(2);
-  EXPECT_EQ(h.io(command(w::opcode::flush, 0, h)), 0u);
-  EXPECT_EQ(h.device().dma_faults(), 0u);
+  EXPECT_PAIRS((h.io(command(w::opcode::flush, 0, h)), 0u), (h.device().dma_faults(), 0u));
   h.device().dma().remove(h.memory());
   h.turn();
-  EXPECT_EQ(h.csts() & w::k_csts_cfs, w::k_csts_cfs);
-  EXPECT_EQ(h.device().dma_faults(), 1u);
+  EXPECT_PAIRS((h.csts() & w::k_csts_cfs, w::k_csts_cfs), (h.device().dma_faults(), 1u));
 }
 
 // Completions in random order: all come, each once, and not in the order of the commands.
@@ -243,8 +228,7 @@ TEST(nvme_faults, random_order) {
 }
 
 TEST(nvme_faults, dies_at_a_command) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(plan("nvme_die@1"));
   auto& q = h.io_queue();
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);
@@ -260,32 +244,27 @@ TEST(nvme_faults, dies_at_a_command) {
 }
 
 TEST(nvme_faults, the_file_refuses) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   h.device().inject(
       plan("nvme_file@0=no_space/write,nvme_file@1=io_error/read,nvme_file@2=io_error/flush,nvme_file@3=no_space"));
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0x281u);
-  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h)), 0x285u);
-  EXPECT_EQ(h.file().read(), stamped_data(1 << 20));
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(command(w::opcode::read, 0, h)), 0x281u),
+               (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
+               (h.io(command(w::opcode::write_zeroes, 0, h)), 0x280u),
+               (h.io(command(w::opcode::compare, 0, h)), 0x285u), (h.file().read(), stamped_data(1 << 20)));
 }
 
 // A file that is made shorter under the drive: reads of what is left go on, nothing is written behind the hole.
 TEST(nvme_faults, a_file_that_is_cut) {
-  hand h;
-  h.make_queues();
+  ready_hand h;
   EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
   std::this_thread::sleep_for(std::chrono::milliseconds(3));
   ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 1000)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0x280u);
-  EXPECT_EQ(h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u);
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 1000)), 0x281u);
-  EXPECT_EQ(h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u);
-  EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u);
+  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 1000)), 0x280u),
+               (h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u),
+               (h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
+               (h.io(command(w::opcode::read, 0, h, 1000)), 0x281u),
+               (h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u),
+               (h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u));
   EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 127, 2)), 0x281u);  // half of it is there
   EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 127)), 0u);
   EXPECT_TRUE(stamped(h.data(), 127 * 512, 512));
@@ -295,8 +274,7 @@ TEST(nvme_faults, a_file_that_is_cut) {
 // The operating system's limit stands for a full disk: the part that fits is written, the rest is an error.
 TEST(nvme_faults, a_disk_that_is_full) {
   for (const bool plain : {false, true}) {
-    hand h({.shape = {.plain_io = plain}, .file_bytes = 65536});
-    h.make_queues();
+    ready_hand h({.shape = {.plain_io = plain}, .file_bytes = 65536});
     auto limit = std::make_unique<full_disk::file_limit>(32768);
     stamp(h.data(), 0, 4096, 7);
     EXPECT_EQ(h.io(command(w::opcode::write, 0, h, 64)), 0x280u);
@@ -315,8 +293,7 @@ TEST(nvme_faults, a_disk_that_is_full) {
 namespace {
 
 void write_to_a_full_disk(const std::string& place, bool plain) {
-  hand h({.shape = {.plain_io = plain}});
-  h.make_queues();
+  ready_hand h({.shape = {.plain_io = plain}});
   const int hole = open(h.file().path.c_str(), O_RDWR);
   const int filler = open((place + "/filler").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600);
   ASSERT_EQ(fallocate(hole, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 512 << 10, 512 << 10), 0);
@@ -369,8 +346,7 @@ std::atomic<int> signals{0};
 
 // The signal of the file-size limit must not reach the program because of a drive.
 TEST(nvme_faults, a_full_disk_is_no_signal) {
-  hand h({.file_bytes = 65536});
-  h.make_queues();
+  ready_hand h({.file_bytes = 65536});
   progress::machine machine(1);
   const full_disk::file_limit limit(32768, [](int) { signals.fetch_add(1); });
   machine.add(&h.device());

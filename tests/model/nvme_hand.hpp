@@ -2,7 +2,6 @@
 // The software drive driven by hand: registers, queues and shadows written one by one, and the drive polled by the test
 // itself, so that nothing happens that was not asked for.
 #pragma once
-#include "../gtest.hpp"
 #include "model/nvme/controller.hpp"
 #include "model/nvme/file_library.hpp"
 #include "scratch_file.hpp"
@@ -186,6 +185,11 @@ class hand {
   std::unique_ptr<model::nvme::controller> device_;
   pair admin_, io_;
   std::uint32_t cid_ = 1;
+};
+
+// The same with queue pair 1.
+struct ready_hand : hand {
+  explicit ready_hand(const how& h = {}) : hand(h) { make_queues(); }
 };
 
 }  // namespace xio::test

@@ -110,9 +110,8 @@ TEST(nvme_io, files_of_any_length) {
             XIO_OK);
         ASSERT_TRUE(f.read() == wanted) << at << " " << n << " of " << bytes << " in blocks of " << block;
       }
-      EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), bytes - 1, 2), XIO_ERR_ARG);
-      EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), bytes, 1), XIO_ERR_ARG);
-      EXPECT_EQ(f.size(), bytes);
+      EXPECT_PAIRS((xio_read(r.ctx(), r.heap(), r.storage(), bytes - 1, 2), XIO_ERR_ARG),
+                   (xio_write(r.ctx(), r.heap(), r.storage(), bytes, 1), XIO_ERR_ARG), (f.size(), bytes));
     }
   }
 }
@@ -166,9 +165,8 @@ TEST(nvme_io, a_block_device_has_all_its_bytes) {
 TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
   scratch_file f;
   rig r(f.path, {});
-  EXPECT_EQ(r.world().storages[0].bytes, 0u);
-  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 0), XIO_OK);
-  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_ARG);
+  EXPECT_PAIRS((r.world().storages[0].bytes, 0u), (xio_read(r.ctx(), r.heap(), r.storage(), 0, 0), XIO_OK),
+               (xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_ARG));
 }
 
 TEST(nvme_io, blocks_of_4096) {
@@ -205,12 +203,9 @@ void storm(rig& r, int threads, int rounds, std::uint64_t seed) {
       }
     });
   for (auto& t : all) t.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(r.quiet(), XIO_OK);
-  EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+  EXPECT_PAIRS((wrong, 0), (r.quiet(), XIO_OK), (r.device().invalid_doorbells(), 0u));
   const auto& s = *r.ring().state;
-  EXPECT_EQ(s.issued, dev::ring_completed(r.ring()));
-  EXPECT_EQ(s.credits, r.ring().depth - 1);
+  EXPECT_PAIRS((s.issued, dev::ring_completed(r.ring())), (s.credits, r.ring().depth - 1));
 }
 
 }  // namespace
@@ -280,12 +275,9 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
                (now(&state->kept_back), 2u));
   r.device().release();
   others.join();
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(posted, 60);
-  EXPECT_EQ(r.wait(slow), XIO_OK);
+  EXPECT_PAIRS((wrong, 0), (posted, 60), (r.wait(slow), XIO_OK));
   EXPECT_TRUE(stamped(r.heap(), 4096 * 512, 512));
-  EXPECT_EQ(now(&state->credits), 3);
-  EXPECT_EQ(now(&state->kept_back), 0u);
+  EXPECT_PAIRS((now(&state->credits), 3), (now(&state->kept_back), 0u));
 }
 
 // Its list too: lists are by command id, so younger commands do not write over the one of a slow command.
@@ -314,19 +306,15 @@ TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
   r.world().storages[0].live = 2;
   dev::ring_state& state = *r.ring().state;
   state.issued = state.published = state.completed = 0;
-  EXPECT_EQ(xio_write(r.ctx(), r.heap(), closed, 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(xio_storage_sync(r.ctx(), closed), XIO_ERR_STATE);
-  EXPECT_EQ(xio_read(r.ctx(), r.heap(), {closed.view, 0}, 0, 512), XIO_ERR_STATE);
-  EXPECT_EQ(r.test(old), XIO_ERR_ARG);
-  EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
-  EXPECT_EQ(state.failed, 0u);
-  EXPECT_EQ(state.issued, 0u);
+  EXPECT_PAIRS((xio_write(r.ctx(), r.heap(), closed, 0, 512), XIO_ERR_STATE),
+               (xio_storage_sync(r.ctx(), closed), XIO_ERR_STATE),
+               (xio_read(r.ctx(), r.heap(), {closed.view, 0}, 0, 512), XIO_ERR_STATE), (r.test(old), XIO_ERR_ARG),
+               (r.wait(old), XIO_ERR_ARG), (state.failed, 0u), (state.issued, 0u));
   // One whose tickets begin behind those.
   state.first = 64, state.issued = state.completed = 128;
-  EXPECT_EQ(r.test(old), XIO_ERR_ARG);
-  EXPECT_EQ(r.wait(old), XIO_ERR_ARG);
-  EXPECT_EQ(r.test(dev::make_storage_request(r.ring(), 63, 1)), XIO_ERR_ARG);
-  EXPECT_EQ(r.test(dev::make_storage_request(r.ring(), 64, 1)), XIO_OK);
+  EXPECT_PAIRS((r.test(old), XIO_ERR_ARG), (r.wait(old), XIO_ERR_ARG),
+               (r.test(dev::make_storage_request(r.ring(), 63, 1)), XIO_ERR_ARG),
+               (r.test(dev::make_storage_request(r.ring(), 64, 1)), XIO_OK));
 }
 
 TEST(nvme_io, commands_that_the_drive_does_not_have) {

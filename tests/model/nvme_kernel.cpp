@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The storage API from kernels: waves in every divergence, workgroups on queues of their own, cooperative forms.
-#include "xio/hip.h"
-
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
+#include "xio/hip.h"
 
 using namespace xio;
 using namespace xio::test;
@@ -158,14 +157,11 @@ struct kernel_test : testing::Test {
     int wrong = 0;
     const args a{r.ctx(), r.storage(), r.heap(), &wrong};
     RUN(mixed, groups, threads, a, rounds);
-    EXPECT_EQ(wrong, 0);
-    EXPECT_EQ(r.quiet(), XIO_OK);
-    EXPECT_EQ(r.device().invalid_doorbells(), 0u);
+    EXPECT_PAIRS((wrong, 0), (r.quiet(), XIO_OK), (r.device().invalid_doorbells(), 0u));
     for (std::uint32_t q = 0; q < r.drive().queue_count(); ++q) {
       EXPECT_GT(r.ring(q).state->issued, 0u) << "nothing went by queue " << q;
-      EXPECT_EQ(r.ring(q).state->issued, dev::ring_completed(r.ring(q)));
-      EXPECT_EQ(r.ring(q).state->credits, h.depth - 1);
-      EXPECT_EQ(r.ring(q).state->issued, r.ring(q).state->published);
+      EXPECT_PAIRS((r.ring(q).state->issued, dev::ring_completed(r.ring(q))), (r.ring(q).state->credits, h.depth - 1),
+                   (r.ring(q).state->issued, r.ring(q).state->published));
     }
   }
 };

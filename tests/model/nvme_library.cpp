@@ -16,8 +16,7 @@ using by = option::storage_files_by;
 
 constexpr std::uint64_t k_bytes = 400001, k_page = 4096;
 
-class nvme_library : public testing::TestWithParam<by> {
- protected:
+struct nvme_library : testing::TestWithParam<by> {
   nvme_library() {
     path = std::string(".libs/libfake_") + (hip() ? "hipfile.so" : "cufile.so");
     void* fake = dlopen(path.c_str(), RTLD_NOW);

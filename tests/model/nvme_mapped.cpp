@@ -7,9 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "../gtest.hpp"
 #include "full_disk.hpp"
-#include "model/nvme/file_engine.hpp"
 #include "model/nvme/mapped_file.hpp"
 #include "scratch_file.hpp"
 
@@ -32,8 +30,7 @@ file_job job(kind what, std::uint64_t offset, void* at, std::size_t bytes) {
 }
 
 // An open file of stamped bytes in a directory.
-class stamped_file {
- public:
+struct stamped_file {
   explicit stamped_file(const std::string& directory, std::uint64_t bytes = k_bytes, int how = O_RDWR)
       : scratch(0, directory) {
     scratch.write(stamped_data(bytes));
@@ -42,16 +39,14 @@ class stamped_file {
     fsync(fd);
   }
   ~stamped_file() { close(fd); }
-  stamped_file(const stamped_file&) = delete;
-  stamped_file& operator=(const stamped_file&) = delete;
+  stamped_file& operator=(stamped_file&&) = delete;
 
   scratch_file scratch;
   int fd = -1;
 };
 
 // Memory with a forbidden page in the middle.
-class gapped_memory {
- public:
+struct gapped_memory {
   gapped_memory() {
     base = static_cast<unsigned char*>(
         mmap(nullptr, 3 * k_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -59,14 +54,12 @@ class gapped_memory {
     mprotect(base + k_page, k_page, PROT_NONE);
   }
   ~gapped_memory() { munmap(base, 3 * k_page); }
-  gapped_memory(const gapped_memory&) = delete;
-  gapped_memory& operator=(const gapped_memory&) = delete;
+  gapped_memory& operator=(gapped_memory&&) = delete;
   unsigned char* base;
 };
 
 // In the temporary directory and in memory.
-class mapped : public testing::TestWithParam<const char*> {
- protected:
+struct mapped : testing::TestWithParam<const char*> {
   static std::string place() { return *GetParam() == 0 ? testing::TempDir() : GetParam(); }
   void SetUp() override {
     if (access(place().c_str(), W_OK) != 0) GTEST_SKIP() << "there is no " << place();
@@ -96,9 +89,7 @@ TEST_P(mapped, pages_are_written_and_their_neighbours_are_not) {
     stamp(&want[i * k_page], i * k_page, k_page, 7);
     jobs.push_back(job(kind::write, i * k_page, &memory[i * k_page], k_page));
   }
-  EXPECT_EQ(move(pages, jobs), jobs.size());
-  EXPECT_EQ(f.scratch.read(), want);
-  EXPECT_EQ(f.scratch.size(), k_bytes);
+  EXPECT_PAIRS((move(pages, jobs), jobs.size()), (f.scratch.read(), want), (f.scratch.size(), k_bytes));
 }
 
 // More than one system call takes, in both directions, and each in its order.
@@ -133,8 +124,7 @@ TEST_P(mapped, small_blocks_share_a_page) {
   EXPECT_EQ(move(pages, jobs), 6u);
   for (const std::size_t block : {9, 11, 12, 15, 16, 23}) {
     EXPECT_TRUE(stamped(&memory[block * 1000 + 13], block * 512, 512, 4)) << block;
-    EXPECT_EQ(memory[block * 1000 + 12], 0xee);
-    EXPECT_EQ(memory[block * 1000 + 13 + 512], 0xee);
+    EXPECT_PAIRS((memory[block * 1000 + 12], 0xee), (memory[block * 1000 + 13 + 512], 0xee));
   }
 }
 

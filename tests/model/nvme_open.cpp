@@ -5,7 +5,6 @@
 #include "loop_device.hpp"
 #include "nvme_rig.hpp"
 #include "transport/nvme/file_name.hpp"
-#include "xio/xio.h"
 
 using namespace xio;
 using namespace xio::test;
@@ -194,12 +193,9 @@ TEST(nvme_open, sizes) {
   EXPECT_EQ(open_as("file:" + f.path, with(0, 3000)).status, XIO_OK);
   EXPECT_EQ(f.size(), 3000u);
   // A file that was longer stays so: only TRUNCATE shortens.
-  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 100)).status, XIO_OK);
-  EXPECT_EQ(f.size(), 3000u);
-  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 777)).status, XIO_OK);
-  EXPECT_EQ(f.size(), 777u);
-  EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE)).status, XIO_OK);
-  EXPECT_EQ(f.size(), 0u);
+  EXPECT_PAIRS((open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 100)).status, XIO_OK), (f.size(), 3000u),
+               (open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 777)).status, XIO_OK), (f.size(), 777u),
+               (open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE)).status, XIO_OK), (f.size(), 0u));
   unlink(f.path.c_str());
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_CREATE, 5)).status, XIO_OK);
   EXPECT_EQ(f.size(), 5u);
@@ -371,9 +367,8 @@ TEST(nvme_open, settings_in_the_name) {
   xio_storage_attr_t attr = with(0);
   attr.block_bytes = 512;
   const auto said = nvme::with_name(nvme::parse_file_name("a?block=65536&size=3M", ""), attr);
-  EXPECT_EQ(said.block_bytes, 65536u);
-  EXPECT_EQ(said.bytes, 3u << 20);
-  EXPECT_EQ(nvme::with_name(nvme::parse_file_name("a", ""), attr).block_bytes, 512u);
+  EXPECT_PAIRS((said.block_bytes, 65536u), (said.bytes, 3u << 20),
+               (nvme::with_name(nvme::parse_file_name("a", ""), attr).block_bytes, 512u));
 }
 
 // Paths may have question marks.

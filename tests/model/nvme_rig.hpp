@@ -2,7 +2,6 @@
 // A world of one PE with a heap and one opened file, without src/ctx: what the storage API needs and nothing else.
 // Host threads and kernels of the host platform may call the device API with it.
 #pragma once
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "ctx/ctx_value.hpp"
 #include "gpu/gpu.hpp"
@@ -16,14 +15,10 @@ namespace xio::test {
 class rig {
  public:
   struct how {
-    std::uint32_t depth = 16;
-    std::uint32_t queues = 1;
-    std::uint32_t flags = 0;
-    std::uint32_t block = 0;
+    std::uint32_t depth = 16, queues = 1, flags = 0, block = 0;
     std::uint64_t bytes = 0;
     std::uint64_t mdts = 1 << 20;
-    std::uint64_t ticket_start = 0;
-    std::uint64_t timeout_ms = 20000;
+    std::uint64_t ticket_start = 0, timeout_ms = 20000;
     std::uint64_t heap_bytes = 8 << 20;
     std::uint64_t sgl = 1;  // 0: data are named by PRPs
     option::storage_files_by by = option::storage_files_by::automatic;
@@ -64,8 +59,7 @@ class rig {
     ctx_->world = world_.get();
   }
   ~rig() { close(); }
-  rig(const rig&) = delete;
-  rig& operator=(const rig&) = delete;
+  rig& operator=(rig&&) = delete;
 
   void close() {
     world_->storages[0].live = 0;

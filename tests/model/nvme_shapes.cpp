@@ -25,8 +25,7 @@ class any_drive : public nvme::bus {
     drive_.reset();
     machine_.remove(device_.get());
   }
-  any_drive(const any_drive&) = delete;
-  any_drive& operator=(const any_drive&) = delete;
+  any_drive& operator=(any_drive&&) = delete;
 
   nvme::drive& bring_up(std::uint32_t nsid = 0) {
     drive_.reset();
@@ -143,9 +142,8 @@ TEST(nvme_shapes, a_queue_fails_at_what_is_complete) {
   const std::uint64_t completed = state.completed;
   state.completed |= dev::k_reaping;
   queues.fail(XIO_ERR_TRANSPORT, 3);
-  EXPECT_EQ(static_cast<int>(state.failed), XIO_ERR_TRANSPORT);
-  EXPECT_EQ(state.vendor, 3u);
-  EXPECT_EQ(state.failed_ticket, completed);
+  EXPECT_PAIRS((static_cast<int>(state.failed), XIO_ERR_TRANSPORT), (state.vendor, 3u),
+               (state.failed_ticket, completed));
   state.completed = completed;
 }
 
@@ -153,8 +151,7 @@ TEST(nvme_shapes, fewer_queues_than_asked_for) {
   any_drive d({.max_queues = 3});
   d.bring_up();
   nvme::queue_set& queues = d.make_queues(16, 8);
-  EXPECT_EQ(queues.count(), 3u);
-  EXPECT_EQ(queues.view().member_queues, 3u);
+  EXPECT_PAIRS((queues.count(), 3u), (queues.view().member_queues, 3u));
   read_through(d, queues);
 }
 
@@ -178,8 +175,7 @@ TEST(nvme_shapes, queues_that_end_at_an_identifier) {
 TEST(nvme_shapes, strides_and_limits) {
   any_drive d({.mdts_bytes = 16 << 10, .doorbell_stride = 5});
   const nvme::drive_facts& f = d.bring_up().facts();
-  EXPECT_EQ(f.stride, 5u);
-  EXPECT_EQ(f.transfer_bytes, 16u << 10);
+  EXPECT_PAIRS((f.stride, 5u), (f.transfer_bytes, 16u << 10));
   read_through(d, d.make_queues(16, 2));
   any_drive any({.mdts_bytes = 0});
   EXPECT_EQ(any.bring_up().facts().transfer_bytes, nvme::k_most_transfer);
@@ -198,8 +194,7 @@ TEST(nvme_shapes, abilities) {
   any_drive compares({.write_zeroes = false, .sgls = 2});
   compares.bring_up();
   nvme::queue_set& by_sgl = compares.make_queues(16, 1);
-  EXPECT_EQ(by_sgl.view().features, dev::storage_compares);
-  EXPECT_EQ(by_sgl.queue_view(0).nvme.list_pages, nullptr);
+  EXPECT_PAIRS((by_sgl.view().features, dev::storage_compares), (by_sgl.queue_view(0).nvme.list_pages, nullptr));
   read_through(compares, by_sgl);
   // NVMe base 2.0, 3.3.3.1: PSDT in dword 0; 4.1.2: the length behind the address, and a data block is type 0.
   const std::uint32_t* entry = first_entry(by_sgl);
@@ -208,8 +203,7 @@ TEST(nvme_shapes, abilities) {
 
 TEST(nvme_shapes, namespaces) {
   any_drive d({.namespaces = 4});
-  EXPECT_EQ(d.bring_up(3).facts().nsid, 3u);
-  EXPECT_EQ(d.bring_up(0).facts().nsid, 1u);
+  EXPECT_PAIRS((d.bring_up(3).facts().nsid, 3u), (d.bring_up(0).facts().nsid, 1u));
   const std::string why = refusal(XIO_ERR_ARG, [&] { d.bring_up(5); });
   EXPECT_TRUE(says(why, "has no active namespace 5")) << why;
   // The list of active ones is 1024 long.

@@ -6,8 +6,7 @@
 namespace xio::test {
 
 // Removed when it goes.
-class scratch_file {
- public:
+struct scratch_file {
   explicit scratch_file(std::uint64_t bytes = 0, const std::string& directory = testing::TempDir()) {
     std::string name = directory + "/xio_nvme_XXXXXX";
     const int fd = mkstemp(name.data());
@@ -16,8 +15,7 @@ class scratch_file {
     path = name;
   }
   ~scratch_file() { unlink(path.c_str()); }
-  scratch_file(const scratch_file&) = delete;
-  scratch_file& operator=(const scratch_file&) = delete;
+  scratch_file& operator=(scratch_file&&) = delete;
 
   void write(const std::vector<unsigned char>& data) const {
     std::ofstream(path, std::ios::binary)

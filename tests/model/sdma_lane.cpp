@@ -91,8 +91,7 @@ TEST(sdma_lane, splits_at_the_chunk_and_goes_round_a_ring_of_four_at_a_32_bit_wr
       n.expect_guards(200, bytes);
     }
     EXPECT_GT(n.ring.state->completed, u64{1} << 32);
-    EXPECT_EQ(n.ring.state->completed, n.ring.state->issued);
-    EXPECT_EQ(n.ring.state->credits, 4);
+    EXPECT_PAIRS((n.ring.state->completed, n.ring.state->issued), (n.ring.state->credits, 4));
   }
 }
 
@@ -115,8 +114,7 @@ TEST(sdma_lane, a_signal_is_visible_after_its_data) {
   std::memset(signal, 0, 8);
   std::atomic<int> wrong{0};
   std::atomic<u64> looked{0};
-  constexpr u64 k_rounds = 200;
-  constexpr u64 k_bytes = 3500;
+  constexpr u64 k_rounds = 200, k_bytes = 3500;
   std::thread watcher([&] {
     for (u64 round = 1; round <= k_rounds; ++round) {
       while (__atomic_load_n(signal, __ATOMIC_ACQUIRE) < round) std::this_thread::yield();
@@ -217,8 +215,7 @@ TEST(sdma_lane, one_poster_alone_goes_round_a_ring_of_four) {
     ASSERT_EQ(std::memcmp(n.heap.data() + at, n.local.data() + at, bytes), 0) << i;
     ASSERT_EQ(n.heap[at + bytes], k_poison);
   }
-  EXPECT_EQ(n.ring.state->ops, n.ring.state->doorbells);
-  EXPECT_EQ(n.ring.state->published, n.ring.state->issued);
+  EXPECT_PAIRS((n.ring.state->ops, n.ring.state->doorbells), (n.ring.state->published, n.ring.state->issued));
 }
 
 TEST(sdma_lane, one_poster_alone_times_out_when_nobody_takes_its_work) {
@@ -326,8 +323,7 @@ TEST(sdma_lane, an_engine_that_sleeps_is_a_timeout) {
   u64 nowhere = 0;
   n.ring.sdma.doorbell = &nowhere;
   ASSERT_EQ(dev::sdma::put(n.ctx, 0, 0, n.local.data(), 8, nullptr), XIO_OK);
-  EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);
-  EXPECT_EQ(n.quiet(), XIO_ERR_TIMEOUT);
+  EXPECT_PAIRS((n.quiet(), XIO_ERR_TIMEOUT), (n.quiet(), XIO_ERR_TIMEOUT));
 }
 
 TEST(sdma_open, says_what_is_wrong) {

@@ -164,8 +164,7 @@ TEST_P(sdma_model, fills_bytes_halves_and_dwords) {
     unsigned char* to = memory.dst + (f.header == 0x0000000b ? 5 : 4);
     queue.submit({f.header, lo(to), hi(to), f.value, f.count});
     for (std::uint32_t i = 0; i < f.bytes; ++i) ASSERT_EQ(to[i], f.pattern[i % 4]) << f.header << " " << i;
-    EXPECT_EQ(to[-1], 0xcd);
-    EXPECT_EQ(to[f.bytes], 0xcd);
+    EXPECT_PAIRS((to[-1], 0xcd), (to[f.bytes], 0xcd));
   }
   EXPECT_EQ(queue.stopped_by(), fault::none);
 }
@@ -174,8 +173,7 @@ TEST_P(sdma_model, fills_many_pages_of_a_byte) {
   std::vector<unsigned char> big(3 * 4096 + 7, 0xcd);
   EXPECT_TRUE(device.map(big.data(), big.size(), memory_kind::payload));
   queue.submit({0x0000000b, lo(big.data() + 1), hi(big.data() + 1), 0x5a, static_cast<std::uint32_t>(big.size()) - 3});
-  EXPECT_EQ(big.front(), 0xcd);
-  EXPECT_EQ(big.back(), 0xcd);
+  EXPECT_PAIRS((big.front(), 0xcd), (big.back(), 0xcd));
   for (std::size_t i = 1; i + 1 < big.size(); ++i) ASSERT_EQ(big[i], 0x5a) << i;
   EXPECT_TRUE(device.unmap(big.data()));
 }
@@ -201,8 +199,7 @@ TEST_P(sdma_model, stamps_global_and_local_time) {
   queue.submit({0x0000010d, lo(stamp), hi(stamp)});
   EXPECT_GE(*stamp, 0x100000064u);
   EXPECT_LE(*stamp, 0x100000064u + (now() - before));
-  EXPECT_EQ(memory.words[3], 0u);
-  EXPECT_EQ(memory.words[5], 0u);
+  EXPECT_PAIRS((memory.words[3], 0u), (memory.words[5], 0u));
 }
 
 // --- Packets without a trace ------------------------------------------------------------------------------------
@@ -278,8 +275,7 @@ TEST_P(sdma_model, a_poll_without_hope_stops_the_queue_when_its_retries_are_over
   queue.submit(poll(3, &memory.words[0], 5, ~0u, 0x0003ffff));
   while (queue.stopped_by() == fault::none && std::chrono::steady_clock::now() - begin < std::chrono::seconds(10))
     device.poll();
-  EXPECT_EQ(queue.stopped_by(), fault::poll_gave_up);
-  EXPECT_EQ(queue.stopped_at(), 0u);
+  EXPECT_PAIRS((queue.stopped_by(), fault::poll_gave_up), (queue.stopped_at(), 0u));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::microseconds(3140));
 }
 
@@ -358,8 +354,7 @@ TEST(sdma_model_sizes, copies_as_much_as_22_bits_say) {
 TEST_P(sdma_model, a_packet_may_not_go_over_the_end) {
   queue.submit(dwords(250, 0));
   queue.submit(copy(memory.dst, memory.src, 8));
-  EXPECT_EQ(queue.stopped_by(), fault::straddle);
-  EXPECT_EQ(queue.stopped_at(), 250u);
+  EXPECT_PAIRS((queue.stopped_by(), fault::straddle), (queue.stopped_at(), 250u));
 }
 
 TEST_P(sdma_model, goes_round_a_ring_of_256_bytes) {

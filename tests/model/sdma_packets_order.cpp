@@ -202,8 +202,7 @@ TEST(sdma_engines, run_at_the_same_time) {
   for (int i = 0; i < 2; ++i)
     EXPECT_TRUE(comes_true([&] { return __atomic_load_n(&words[i], __ATOMIC_ACQUIRE) == 1; }));
   EXPECT_TRUE(g_met);
-  EXPECT_EQ(dst[0][2], 3);
-  EXPECT_EQ(dst[1][2], 3);
+  EXPECT_PAIRS((dst[0][2], 3), (dst[1][2], 3));
 }
 
 // Queues come and go while their engine is busy with a poll for a value that never comes.
@@ -325,8 +324,7 @@ TEST(sdma_travelling, a_fence_comes_behind_its_copies_and_holds_nobody_up) {
   }
   b.q.ring_doorbell();
   for (int turn = 0; turn < 1000 && b.device.poll(); ++turn) EXPECT_TRUE(g_under_way.empty()) << turn;
-  EXPECT_EQ(b.q.stopped_by(), fault::none);
-  EXPECT_EQ(b.m.words[0], 40u);
+  EXPECT_PAIRS((b.q.stopped_by(), fault::none), (b.m.words[0], 40u));
   EXPECT_GE(g_most_under_way, 2u);
   EXPECT_EQ(std::memcmp(b.m.dst + 39 * 32, b.m.src, 32), 0);
 }
@@ -340,8 +338,7 @@ TEST(sdma_travelling, what_is_done_at_once_waits_behind_a_fence) {
     if (by_write) b.q.write({0x00000002, lo(b.m.dst), hi(b.m.dst), 0, 0x22222222});
     if (!by_write) b.q.write(atomic(0x2f, b.m.dst, 0));
     b.q.submit(fence(&b.m.words[1], 1));
-    EXPECT_EQ(b.q.stopped_by(), fault::none);
-    EXPECT_EQ(b.m.words[1], 1u);
+    EXPECT_PAIRS((b.q.stopped_by(), fault::none), (b.m.words[1], 1u));
     if (by_write) {
       EXPECT_EQ(b.m.dst[0], 0x22);
     }

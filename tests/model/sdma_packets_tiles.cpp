@@ -156,8 +156,7 @@ TEST_P(sdma_tiles, what_lies_between_rows_need_not_be_mapped) {
   EXPECT_EQ(queue.stopped_by(), fault::none);
   for (std::size_t i = 0; i < dst.size(); ++i) ASSERT_EQ(dst[i], i % 1024 < 20 ? 0x11 : k_poison) << i;
   queue.submit(tile(GetParam(), 0, from, to, 21, 4));
-  EXPECT_EQ(queue.stopped_by(), fault::not_mapped);
-  EXPECT_EQ(queue.stopped_at(), 13u + 6);
+  EXPECT_PAIRS((queue.stopped_by(), fault::not_mapped), (queue.stopped_at(), 13u + 6));
 }
 
 // --- The arithmetic, against counting bytes ----------------------------------------------------------------------
@@ -229,11 +228,10 @@ TEST(sdma_pitched, is_covered_where_each_row_lies_in_one_range) {
 
 TEST(sdma_pitched, knows_what_is_no_address) {
   constexpr std::uint64_t k_most = ~std::uint64_t{0};
-  EXPECT_EQ(span({0, 0, 0}, {k_most, 1, 1}), k_most);
-  EXPECT_EQ(span({1, 0, 0}, {k_most, 1, 1}), k_most);
-  EXPECT_EQ(span({2, 0, 0}, {k_most, 1, 1}), 0u);
-  EXPECT_EQ(span({0, std::uint64_t{1} << 33, 0}, {1, std::uint64_t{1} << 32, 1}), 0u);
-  EXPECT_EQ(span({0, 1, std::uint64_t{1} << 48}, {1, 1, std::uint64_t{1} << 32}), 0u);
+  EXPECT_PAIRS((span({0, 0, 0}, {k_most, 1, 1}), k_most), (span({1, 0, 0}, {k_most, 1, 1}), k_most),
+               (span({2, 0, 0}, {k_most, 1, 1}), 0u),
+               (span({0, std::uint64_t{1} << 33, 0}, {1, std::uint64_t{1} << 32, 1}), 0u),
+               (span({0, 1, std::uint64_t{1} << 48}, {1, 1, std::uint64_t{1} << 32}), 0u));
 }
 
 TEST(sdma_large_tiles, say_bytes_in_32_bits) {

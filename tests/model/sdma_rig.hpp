@@ -80,8 +80,7 @@ struct hand_queue {
     number = device.add_queue(queue_memory{ring.data(), ring_dwords * 4u, &wptr, &doorbell, report, start});
   }
   ~hand_queue() { device.remove_queue(number); }
-  hand_queue(const hand_queue&) = delete;
-  hand_queue& operator=(const hand_queue&) = delete;
+  hand_queue& operator=(hand_queue&&) = delete;
 
   void write(const dwords& packet) {
     for (const std::uint32_t dw : packet) {

@@ -61,14 +61,12 @@ TEST(shared_turns, who_comes_second_assists) {
   EXPECT_TRUE(s.help());
   EXPECT_FALSE(s.poll());
   EXPECT_TRUE(s.poll());
-  EXPECT_EQ(d.assists, 4);
-  EXPECT_EQ(d.turns, 1);
+  EXPECT_PAIRS((d.assists, 4), (d.turns, 1));
   d.may_end = true;
   first.join();
   // The machine is still away: it looks for something to assist with.
   EXPECT_FALSE(s.poll());
-  EXPECT_EQ(d.assists, 5);
-  EXPECT_EQ(d.turns, 1);
+  EXPECT_PAIRS((d.assists, 5), (d.turns, 1));
 }
 
 struct heavy_counter : counter {

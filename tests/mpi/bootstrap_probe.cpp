@@ -14,13 +14,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <string>
 #include <thread>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace {

@@ -19,8 +19,7 @@ class inboxes {
     MUST(xio_ctx_create(t.world(), &attr, &ctx));
   }
   ~inboxes() { MUST(xio_ctx_destroy(team_.world(), ctx)); }
-  inboxes(const inboxes&) = delete;
-  inboxes& operator=(const inboxes&) = delete;
+  inboxes& operator=(inboxes&&) = delete;
   xio_ctx_t ctx{};
 
  private:

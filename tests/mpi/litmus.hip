@@ -8,8 +8,7 @@ namespace {
 constexpr uint32_t k_words = 2048;  // 16 KiB: above the copy engine's threshold below
 
 struct board {
-  uint64_t data[k_words];
-  uint64_t flag, flag2, go, x, y, seen;
+  uint64_t data[k_words], flag, flag2, go, x, y, seen;
 };
 
 struct players {

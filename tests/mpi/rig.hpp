@@ -43,8 +43,7 @@ class device_array {
     MUST(hipMemset(data_, 0, (count == 0 ? 1 : count) * sizeof(T)));
   }
   explicit device_array(const std::vector<T>& from) : device_array(from.size()) { set(from); }
-  device_array(const device_array&) = delete;
-  device_array& operator=(const device_array&) = delete;
+  device_array& operator=(device_array&&) = delete;
   ~device_array() { (void)hipFree(data_); }
 
   T* data() const { return data_; }
@@ -66,8 +65,7 @@ struct options {
   size_t heap_bytes = 0;
   uint32_t timeout_ms = 0;
   size_t bulk_bytes = 0;
-  uint32_t pool = 0;
-  uint32_t ring_depth = 0;
+  uint32_t pool = 0, ring_depth = 0;
 };
 
 class team {
@@ -86,8 +84,7 @@ class team {
     MUST(xio_ctx_create(world_, &attr, &ctx));
     route = xio_route_name(world_, ctx, 8, (me + 1) % n);
   }
-  team(const team&) = delete;
-  team& operator=(const team&) = delete;
+  team& operator=(team&&) = delete;
   ~team() {
     MUST(xio_ctx_destroy(world_, ctx));
     MUST(xio_finalize(world_));

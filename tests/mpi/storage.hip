@@ -3,10 +3,8 @@
 // files themselves, which are put together here by the definition of stripes and not by what the library computes.
 //   storage DIRECTORY      a writable one; what it makes there is removed. Several PEs share one file
 // storage.sh runs it with every way to ring doorbells and to name data.
-#include <fstream>
 #include <random>
 
-#include "rig.hpp"
 #include "storage_shared.hpp"
 
 namespace {
@@ -137,8 +135,7 @@ class bench {
     MUST(xio_storage_close(team_.world(), storage));
     for (const auto& p : paths_) unlink(p.c_str());
   }
-  bench(const bench&) = delete;
-  bench& operator=(const bench&) = delete;
+  bench& operator=(bench&&) = delete;
 
   // Returns the bytes of the files, each at the place that the definition gives it.
   std::vector<unsigned char> held() const {

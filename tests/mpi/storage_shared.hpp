@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One file that all PEs have open.
 #pragma once
-#include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include "rig.hpp"
 

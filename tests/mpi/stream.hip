@@ -5,7 +5,6 @@
 #include <xio/stream.h>
 
 #include <cstdint>
-#include <thread>
 #include <vector>
 
 #include "stream_host.hpp"

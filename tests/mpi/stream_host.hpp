@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls of the host (xio/host.h), which are made on streams of the library.
 #pragma once
-#include <xio/host.h>
-
 #include <thread>
 
 #include "stream_failures.hpp"

@@ -12,13 +12,10 @@ constexpr std::uint64_t k_granule = allocator::k_granule;
 
 TEST(allocator, gives_the_whole_range_and_takes_it_back) {
   allocator a(4096, 4096 + 65536);
-  EXPECT_EQ(a.free_bytes(), 65536u);
-  EXPECT_EQ(a.allocate(65536, 1), 4096u);
-  EXPECT_EQ(a.free_bytes(), 0u);
-  EXPECT_EQ(a.allocate(1, 1), std::nullopt);
+  EXPECT_PAIRS((a.free_bytes(), 65536u), (a.allocate(65536, 1), 4096u), (a.free_bytes(), 0u),
+               (a.allocate(1, 1), std::nullopt));
   a.release(4096);
-  EXPECT_EQ(a.largest_free(), 65536u);
-  EXPECT_EQ(a.free_ranges(), 1u);
+  EXPECT_PAIRS((a.largest_free(), 65536u), (a.free_ranges(), 1u));
 }
 
 TEST(allocator, refuses_nothing_and_too_much) {
@@ -49,8 +46,7 @@ TEST(allocator, coalesces_with_both_neighbours_in_any_order) {
     std::vector<std::uint64_t> block;
     for (int i = 0; i < 3; ++i) block.push_back(*a.allocate(4096, 128));
     for (const int i : order) a.release(block[static_cast<std::size_t>(i)]);
-    EXPECT_EQ(a.free_ranges(), 1u);
-    EXPECT_EQ(a.largest_free(), 3u * 4096u);
+    EXPECT_PAIRS((a.free_ranges(), 1u), (a.largest_free(), 3u * 4096u));
   }
 }
 
@@ -146,8 +142,7 @@ TEST_P(allocator_property, never_overlaps_never_refuses_what_fits_and_ends_whole
     ASSERT_EQ(a.live_blocks(), live.size());
   }
   for (const auto& [at, bytes] : live) a.release(at);
-  EXPECT_EQ(a.free_ranges(), 1u);
-  EXPECT_EQ(a.largest_free(), end - begin);
+  EXPECT_PAIRS((a.free_ranges(), 1u), (a.largest_free(), end - begin));
 }
 
 INSTANTIATE_TEST_SUITE_P(seeds, allocator_property, testing::Range(1u, 9u));

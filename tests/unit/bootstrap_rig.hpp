@@ -7,10 +7,8 @@
 #include <sys/socket.h>
 
 #include "../gtest.hpp"
-#include "base/error.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/link.hpp"
-#include "bootstrap/socket.hpp"
 
 namespace rig {
 

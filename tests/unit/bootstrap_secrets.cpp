@@ -2,7 +2,6 @@
 // Keys: what both ends come to, what somebody between them sees, and what stays behind in memory.
 #include <cinttypes>
 
-#include "bootstrap/key.hpp"
 #include "bootstrap/pair_seals.hpp"
 #include "bootstrap/world_keys.hpp"
 #include "bootstrap_rig.hpp"
@@ -186,8 +185,7 @@ TEST(key_text, does_not_stay_behind_in_memory) {
 
 // ---- key files -----------------------------------------------------------------------------------------------------
 
-class key_file : public testing::Test {
- protected:
+struct key_file : testing::Test {
   void SetUp() override {
     char name[] = "/tmp/xio-key-XXXXXX";
     const int fd = mkstemp(name);
@@ -480,8 +478,7 @@ TEST(pair_seals, open_what_that_rank_sealed_for_this_one_and_nothing_else) {
     altered[i] ^= std::byte{1};
     EXPECT_FALSE(seals[1]->unseal(0, 7, altered, plain.data())) << "byte " << i;
   }
-  EXPECT_EQ(seals[0]->tag_to(1, 7), seals[1]->tag_from(0, 7));
-  EXPECT_EQ(seals[1]->tag_to(0, 7), seals[0]->tag_from(1, 7));
+  EXPECT_PAIRS((seals[0]->tag_to(1, 7), seals[1]->tag_from(0, 7)), (seals[1]->tag_to(0, 7), seals[0]->tag_from(1, 7)));
   for (const std::uint64_t other : {seals[0]->tag_to(1, 8), seals[0]->tag_to(2, 7), seals[1]->tag_to(0, 7)})
     EXPECT_NE(seals[0]->tag_to(1, 7), other);
 }

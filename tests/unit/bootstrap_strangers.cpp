@@ -249,8 +249,7 @@ TEST(handshake, keys_differ_by_direction_and_connection) {
 
 // ---- frames --------------------------------------------------------------------------------------------------------
 
-class frames : public testing::Test {
- protected:
+struct frames : testing::Test {
   void SetUp() override {
     int fds[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);

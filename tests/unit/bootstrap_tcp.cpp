@@ -6,9 +6,7 @@
 #include "bootstrap_rig.hpp"
 
 using namespace rig;
-using xio::bootstrap::channel;
-using xio::bootstrap::connect_tcp;
-using xio::bootstrap::one_call;
+using namespace xio::bootstrap;
 
 namespace {
 

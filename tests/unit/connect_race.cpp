@@ -67,8 +67,7 @@ struct row {
 };
 void PrintTo(const row& r, std::ostream* out) { *out << r.places; }
 
-class race_of : public testing::TestWithParam<row> {
- protected:
+struct race_of : testing::TestWithParam<row> {
   std::vector<std::unique_ptr<a_place>> make(const std::string& letters) {
     std::vector<std::unique_ptr<a_place>> all;
     for (const char c : letters)

@@ -11,8 +11,7 @@ using namespace xio::dev;
 constexpr u64 k_heap = 1 << 16;
 
 // PE 0's view. Every PE is reached by loads and stores.
-class direct_ops : public ::testing::Test {
- protected:
+struct direct_ops : ::testing::Test {
   void SetUp() override {
     for (auto& h : heap) h.assign(k_heap / 8, 0);
     w = world_view{};
@@ -53,12 +52,11 @@ TEST_F(direct_ops, the_whole_heap_behind_its_head_is_symmetric_and_nothing_else)
   std::vector<unsigned char> source(all, 7);
   EXPECT_EQ(xio_put(ctx, mine(), source.data(), all, 1), XIO_OK);
   EXPECT_PAIRS((theirs()[0], 7), (theirs()[all - 1], 7), (bytes(1)[sizeof(heap_head) - 1], 0));
-  EXPECT_EQ(xio_put(ctx, mine() - 1, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_put(ctx, mine() + 1, source.data(), all, 1), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_put(ctx, mine() + all, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_put(ctx, mine(), source.data(), ~size_t{0}, 1), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_quiet(ctx), XIO_OK);
+  EXPECT_PAIRS((xio_put(ctx, mine() - 1, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC),
+               (xio_put(ctx, mine() + 1, source.data(), all, 1), XIO_ERR_NOT_SYMMETRIC),
+               (xio_put(ctx, mine() + all, source.data(), 1, 1), XIO_ERR_NOT_SYMMETRIC),
+               (xio_put(ctx, mine(), source.data(), ~size_t{0}, 1), XIO_ERR_NOT_SYMMETRIC),
+               (xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC), (xio_quiet(ctx), XIO_OK));
 }
 
 // A kernel finds the PEs of its own node among its arguments, and their numbers may be any.
@@ -169,21 +167,19 @@ TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_n
   auto* dst = reinterpret_cast<u64*>(mine());
   const u64 source[4] = {1, 2, 3, 4};
   const std::ptrdiff_t last = (k_heap - sizeof(heap_head)) / 8 - 1;
-  EXPECT_EQ(xio_iput(ctx, dst, source, last, 1, 2, 1), XIO_OK);
-  EXPECT_EQ(heap[1].back(), 2u);
-  EXPECT_EQ(xio_iput(ctx, dst, source, last + 1, 1, 2, 1), XIO_ERR_NOT_SYMMETRIC);
-  EXPECT_EQ(xio_iput(ctx, dst, source, PTRDIFF_MAX / 8, 1, ~size_t{0}, 1), XIO_ERR_ARG);
-  EXPECT_EQ(xio_iput(ctx, dst, source, PTRDIFF_MAX, 1, 1, 1), XIO_ERR_ARG);
-  EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC);
+  EXPECT_PAIRS((xio_iput(ctx, dst, source, last, 1, 2, 1), XIO_OK), (heap[1].back(), 2u),
+               (xio_iput(ctx, dst, source, last + 1, 1, 2, 1), XIO_ERR_NOT_SYMMETRIC),
+               (xio_iput(ctx, dst, source, PTRDIFF_MAX / 8, 1, ~size_t{0}, 1), XIO_ERR_ARG),
+               (xio_iput(ctx, dst, source, PTRDIFF_MAX, 1, 1, 1), XIO_ERR_ARG),
+               (xio_quiet(ctx), XIO_ERR_NOT_SYMMETRIC));
 }
 
 TEST_F(direct_ops, a_refused_request_returns_its_error) {
   const u64 value = 1;
   const xio_req_t request = xio_put_nbi(ctx, mine(), &value, 8, 2);
   EXPECT_NE(request, 0u);
-  EXPECT_EQ(xio_wait(ctx, request), XIO_ERR_PE);
-  EXPECT_EQ(xio_test(ctx, request), XIO_ERR_PE);
-  EXPECT_EQ(xio_wait(ctx, xio_put_nbi(ctx, mine(), &value, 8, 1)), XIO_OK);
+  EXPECT_PAIRS((xio_wait(ctx, request), XIO_ERR_PE), (xio_test(ctx, request), XIO_ERR_PE),
+               (xio_wait(ctx, xio_put_nbi(ctx, mine(), &value, 8, 1)), XIO_OK));
 }
 
 TEST_F(direct_ops, a_route_that_is_not_there_is_an_error_and_not_a_crash) {
@@ -262,10 +258,8 @@ TEST_F(direct_ops, pool_contexts_are_taken_once_each_and_can_be_given_back) {
   EXPECT_EQ(xio_ctx_create_wg(ctx, &more), XIO_ERR_NO_MEMORY);
   EXPECT_EQ(more.view, nullptr);
   void* const given = taken[66].view;
-  EXPECT_EQ(xio_ctx_destroy_wg(ctx, &taken[66]), XIO_OK);
-  EXPECT_EQ(taken[66].view, nullptr);
-  EXPECT_EQ(xio_ctx_create_wg(ctx, &more), XIO_OK);
-  EXPECT_EQ(more.view, given);
+  EXPECT_PAIRS((xio_ctx_destroy_wg(ctx, &taken[66]), XIO_OK), (taken[66].view, nullptr),
+               (xio_ctx_create_wg(ctx, &more), XIO_OK), (more.view, given));
   // The ctx itself is not one of its pool.
   xio_ctx_t self = ctx;
   EXPECT_EQ(xio_quiet(ctx), XIO_ERR_NO_MEMORY);

@@ -2,8 +2,6 @@
 // The sentence by which the host reports a failure in a kernel. Codes are written as numbers here, from the
 // specifications and the Linux drivers' headers that xio/wire/ names, not as our own constants.
 #include "ctx/failure_text.hpp"
-
-#include "../gtest.hpp"
 #include "ctx/call_text.hpp"
 #include "says.hpp"
 #include "transport/nvme/status_text.hpp"
@@ -88,8 +86,7 @@ TEST(failure_text, a_drive_s_status_by_the_specification) {
   EXPECT_PRED2(says, nvme::status_text(0x7ff), "status 0x7ff; look at the drive's error log");
 }
 
-class of_rings : public testing::Test {
- protected:
+struct of_rings : testing::Test {
   std::string of(ring_kind kind, xio_status_t status, const char* engine, std::uint32_t vendor, bool stopped,
                  const std::string& to = "") {
     dev::ring_view ring{};
@@ -210,8 +207,7 @@ TEST(failure_text, a_sentence_is_cut_where_its_room_ends) {
   } x;
   std::memset(&x, 0x5a, sizeof x);
   put_sentence(x.info, std::string(1000, 'a'));
-  EXPECT_EQ(std::strlen(x.info.sentence), sizeof x.info.sentence - 1);
-  EXPECT_EQ(std::memcmp(x.guard, "ZZZZZZZZ", 8), 0);
+  EXPECT_PAIRS((std::strlen(x.info.sentence), sizeof x.info.sentence - 1), (std::memcmp(x.guard, "ZZZZZZZZ", 8), 0));
   put_sentence(x.info, "b");
   EXPECT_STREQ(x.info.sentence, "b");
   EXPECT_EQ(x.info.sentence[200], '\0');

@@ -25,8 +25,7 @@ struct fake {
   std::string arch = "gfx942:sramecc+:xnack-";
   int version = 70051831;
   std::set<unsigned> refuses;  // flags of device memory
-  bool ipc_refuses_uncached = false;
-  bool ipc_refuses_all = false;
+  bool ipc_refuses_uncached = false, ipc_refuses_all = false;
   hipError_t import_fails_with = hipSuccess;
   int exports = 0;
   bool register_refuses = false, lock_refuses = false;

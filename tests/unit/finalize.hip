@@ -30,8 +30,7 @@ __global__ void put_on(xio_ctx_t ctx, char* data, int most, report* out) {
   }
 }
 
-class finalize : public testing::TestWithParam<xio_route_t> {
- protected:
+struct finalize : testing::TestWithParam<xio_route_t> {
   void start(uint32_t timeout_ms, int puts, hipStream_t stream = nullptr) {
     xio_init_attr_t world_attr = XIO_INIT_ATTR_INIT;
     world_attr.bootstrap = "local";
@@ -67,10 +66,8 @@ class finalize : public testing::TestWithParam<xio_route_t> {
 TEST_P(finalize, waits_for_a_kernel) {
   constexpr int k_puts = 3000;
   start(30000, k_puts);
-  EXPECT_EQ(xio_finalize(world_), XIO_OK) << xio_last_error();
-  EXPECT_EQ(look(&out_->puts), k_puts);
-  EXPECT_EQ(look(&out_->status), XIO_OK);
-  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_PAIRS((xio_finalize(world_), XIO_OK) << xio_last_error(), (look(&out_->puts), k_puts),
+               (look(&out_->status), XIO_OK), (hipDeviceSynchronize(), hipSuccess));
 }
 
 TEST_P(finalize, leaves_a_kernel_that_does_not_end_what_it_uses) {
@@ -94,9 +91,8 @@ TEST_P(finalize, knows_kernels_of_streams_that_wait_for_no_other) {
   const int before = look(&out_->puts);
   wait_for_puts(before + 100);
   stop();
-  EXPECT_EQ(hipStreamSynchronize(apart), hipSuccess);
-  EXPECT_EQ(look(&out_->status), XIO_OK);
-  EXPECT_EQ(hipStreamDestroy(apart), hipSuccess);
+  EXPECT_PAIRS((hipStreamSynchronize(apart), hipSuccess), (look(&out_->status), XIO_OK),
+               (hipStreamDestroy(apart), hipSuccess));
 }
 
 // A persistent kernel: what the runtime would free only when it has ended must not hold up its host.

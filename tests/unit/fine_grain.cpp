@@ -7,7 +7,6 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "gpu/device_choice.hpp"
 #include "says.hpp"
 #include "topology/kfd_node.hpp"
@@ -17,11 +16,7 @@ namespace {
 using xio::gpu::fine_grain_facts;
 using xio::gpu::fine_grain_obstacle;
 using xio::test::says;
-using xio::topology::find_kfd_node;
-using xio::topology::find_named_kfd_node;
-using xio::topology::find_runtime_kfd_node;
-using xio::topology::missing_for_runtime;
-using xio::topology::pci_function_of;
+using namespace xio::topology;
 
 fine_grain_facts radeon(const std::string& arch, const std::string& forced = "") {
   fine_grain_facts f;
@@ -82,8 +77,7 @@ TEST(fine_grain, names_no_radeon_that_is_none) {
 
 // --- The kernel's nodes ------------------------------------------------------------------------------
 
-class kfd_nodes : public ::testing::Test {
- protected:
+struct kfd_nodes : ::testing::Test {
   void SetUp() override {
     root_ = std::filesystem::temp_directory_path() / ("xio_kfd_" + std::to_string(getpid()));
     std::filesystem::remove_all(root_);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The choice of the way by which the host data path is flushed: the table of docs/hdp.md, GPU by GPU.
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "memory/hdp.hpp"
 #include "says.hpp"
@@ -8,9 +7,7 @@
 namespace {
 
 using xio::dev::hdp_way;
-using xio::memory::decide_hdp;
-using xio::memory::hdp_facts;
-using xio::memory::hdp_link;
+using namespace xio::memory;
 using xio::test::says;
 
 // A discrete GPU in a PC of today, with all that could flush it.

@@ -17,8 +17,7 @@ using std::chrono::steady_clock;
 using xio::memory::hdp_thread;
 
 // PE 0 of a world of its own.
-class hdp_flush_test : public ::testing::Test {
- protected:
+struct hdp_flush_test : ::testing::Test {
   hdp_flush_test() : w(std::make_unique<world_view>()) {
     w->n_pes = 1;
     w->heap = heap;
@@ -60,11 +59,9 @@ TEST_F(hdp_flush_test, none_touches_nothing) {
   trapped_page page;
   w->hdp.flush = page.as<u32>();
   *flag = 1;
-  EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
-  EXPECT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK);
-  EXPECT_EQ(xio_test_until(ctx(), flag, XIO_CMP_EQ, 2), XIO_PENDING);
-  EXPECT_EQ(xio_quiet(ctx()), XIO_OK);
-  EXPECT_EQ(page.accesses(), "");
+  EXPECT_PAIRS((xio_hdp_flush(ctx()), XIO_OK), (xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK),
+               (xio_test_until(ctx(), flag, XIO_CMP_EQ, 2), XIO_PENDING), (xio_quiet(ctx()), XIO_OK),
+               (page.accesses(), ""));
 }
 
 TEST_F(hdp_flush_test, device_stores_then_reads_back) {
@@ -76,9 +73,8 @@ TEST_F(hdp_flush_test, device_stores_then_reads_back) {
   *flag = 1;
   EXPECT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK);
   EXPECT_EQ(page.accesses(), "wr") << "after the flag, before the data, and only once";
-  EXPECT_EQ(xio_test_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK);
-  EXPECT_EQ(page.accesses(), "wr");
-  EXPECT_EQ(xio_signal_fetch(ctx(), flag), 1u);
+  EXPECT_PAIRS((xio_test_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK), (page.accesses(), "wr"),
+               (xio_signal_fetch(ctx(), flag), 1u));
   EXPECT_EQ(page.accesses(), "wrwr") << "the word itself may wait, and what came with it";
   EXPECT_EQ(xio_barrier_all(ctx()), XIO_OK);
   EXPECT_EQ(page.accesses(), "wr");
@@ -164,8 +160,7 @@ TEST(hdp_thread, leaves_in_the_line_what_it_was_given) {
   unsigned char line[66] = {};
   xio::memory::flush_by_readback(line + 1, 0x5a);
   for (std::size_t i = 0; i < 64; ++i) EXPECT_EQ(line[1 + i], 0x5a);
-  EXPECT_EQ(line[0], 0);
-  EXPECT_EQ(line[65], 0);
+  EXPECT_PAIRS((line[0], 0), (line[65], 0));
 }
 
 // --- The progress thread -----------------------------------------------------------------------------
@@ -220,9 +215,8 @@ TEST_F(hdp_flush_test, everybody_gets_a_flush_of_his_own_time) {
       }
     });
   for (auto& t : many) t.join();
-  EXPECT_EQ(wrong.load(), 0);
-  EXPECT_EQ(w->hdp_numbers, 8u * 200u);
-  EXPECT_EQ((load<scope::system, order::relaxed>(&done)), 8u * 200u);
+  EXPECT_PAIRS((wrong.load(), 0), (w->hdp_numbers, 8u * 200u),
+               ((load<scope::system, order::relaxed>(&done)), 8u * 200u));
   EXPECT_LE(thread.flushes(), 8u * 200u);
 }
 
@@ -311,8 +305,7 @@ TEST_F(hdp_flush_test, sdma_posts_the_packet_and_waits_for_its_fence) {
   });
   EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
   engine.join();
-  EXPECT_EQ(q.doorbell, 64u);
-  EXPECT_EQ(q.written, 64u);
+  EXPECT_PAIRS((q.doorbell, 64u), (q.written, 64u));
   const u64 at = reinterpret_cast<u64>(&q.completion);
   const u32 packet[16] = {
       0x8, 0, 0x80000000u, 0, 0, 0, 5u << 16, 0, 0, 0, 0, 0, 0x5, static_cast<u32>(at), static_cast<u32>(at >> 32), 1};
@@ -335,8 +328,7 @@ TEST_F(hdp_flush_test, sdma_fills_what_the_engine_wants_at_least) {
   engine.join();
   EXPECT_EQ(q.doorbell, 256u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(q.slots[i][0], 15u << 16) << "nothing, 16 dwords of it";
-  EXPECT_EQ(q.slots[3][0], 0x8u);
-  EXPECT_EQ(q.slots[3][15], 4u);
+  EXPECT_PAIRS((q.slots[3][0], 0x8u), (q.slots[3][15], 4u));
 }
 
 TEST_F(hdp_flush_test, a_dead_engine_is_a_timeout_and_then_a_failed_ring) {

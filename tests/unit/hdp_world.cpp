@@ -7,7 +7,6 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
 #include "ctx/world.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
@@ -53,9 +52,8 @@ void signal_each_other(int pe, world& w, xio_ctx_t ctx) {
   auto* words = static_cast<uint64_t*>(block);
   w.members().barrier();
   uint64_t value = 40 + static_cast<uint64_t>(pe);
-  EXPECT_EQ(xio_put_signal(ctx, words + 8, &value, 8, words, 1, XIO_SIGNAL_SET, 1 - pe), XIO_OK);
-  EXPECT_EQ(xio_signal_wait_until(ctx, words, XIO_CMP_EQ, 1), XIO_OK);
-  EXPECT_EQ(words[8], 41 - static_cast<uint64_t>(pe));
+  EXPECT_PAIRS((xio_put_signal(ctx, words + 8, &value, 8, words, 1, XIO_SIGNAL_SET, 1 - pe), XIO_OK),
+               (xio_signal_wait_until(ctx, words, XIO_CMP_EQ, 1), XIO_OK), (words[8], 41 - static_cast<uint64_t>(pe)));
   w.members().barrier();
   w.heap().release(block);
 }
@@ -87,9 +85,8 @@ TEST(hdp_world, asks_its_thread) {
       signal_each_other(pe, w, ctx);
       const u64 before = view.hdp_numbers;
       EXPECT_GE(before, 1u);
-      EXPECT_EQ(xio_hdp_flush(ctx), XIO_OK);
-      EXPECT_EQ(view.hdp_numbers, before + 1);
-      EXPECT_EQ((load<scope::system, order::acquire>(view.hdp.done)), before + 1);
+      EXPECT_PAIRS((xio_hdp_flush(ctx), XIO_OK), (view.hdp_numbers, before + 1),
+                   ((load<scope::system, order::acquire>(view.hdp.done)), before + 1));
     });
 }
 

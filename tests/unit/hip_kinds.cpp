@@ -2,8 +2,6 @@
 // hip.hip over the HIP runtime of fake_hip.cpp: which flags buffers and heaps are taken with on which GPU and version,
 // what is said where the runtime refuses, and that a heap without an IPC handle is mapped by its dma-buf in another
 // process.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "fake_hip.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
@@ -18,8 +16,7 @@ using test::refusal;
 constexpr std::size_t k_bytes = std::size_t{2} << 20;
 constexpr unsigned k_coherent = 0x40000003, k_uncached_host = 0x10000003;
 
-class hip_kinds : public testing::Test {
- protected:
+struct hip_kinds : testing::Test {
   void start(const char* arch, int version = 70051831) {
     g.arch = arch;
     g.version = version;
@@ -79,11 +76,9 @@ TEST_F(hip_kinds, heaps_are_as_the_table_or_the_variable_says) {
     return g.taken.at(0).flags;
   };
   start("gfx942");
-  EXPECT_EQ(flags(heap_kind::device), 0x3u);
-  EXPECT_EQ(flags(heap_kind::fine), 0x1u);
+  EXPECT_PAIRS((flags(heap_kind::device), 0x3u), (flags(heap_kind::fine), 0x1u));
   start("gfx90a");
-  EXPECT_EQ(flags(heap_kind::device), 0x1u);
-  EXPECT_EQ(flags(heap_kind::uncached), 0x3u);
+  EXPECT_PAIRS((flags(heap_kind::device), 0x1u), (flags(heap_kind::uncached), 0x3u));
   start("gfx942", 50221153);
   EXPECT_EQ(flags(heap_kind::device), 0x1u);
   EXPECT_NE(refusal(XIO_ERR_UNSUPPORTED, [] { make_heap(k_bytes, heap_kind::uncached); }).find("HIP 5.2 has no"),
@@ -308,8 +303,7 @@ TEST_F(hip_kinds, a_page_that_all_refuse_is_said_once_with_what_to_install) {
   g.register_refuses = g.lock_refuses = true;
   int page = 0;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(map_registers(&page, 4096), nullptr);
-  EXPECT_EQ(map_registers(&page, 4096), nullptr);
+  EXPECT_PAIRS((map_registers(&page, 4096), nullptr), (map_registers(&page, 4096), nullptr));
   const std::string said = testing::internal::GetCapturedStderr();
   for (const char* words : {"warning", "doorbells", "hipHostRegister: refused on purpose",
                             "hsa_amd_memory_lock_to_pool: status 0x1008", "amdgpu-dkms"})

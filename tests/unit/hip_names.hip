@@ -221,13 +221,10 @@ TEST(hip_names, arithmetic_vectors_symbols_and_launches_by_pointers) {
   EXPECT_EQ(hipLaunchCooperativeKernel(arithmetic, dim3(1 << 20), dim3(1), arguments, 0, nullptr),
             hipErrorCooperativeLaunchTooLarge);
   int blocks = 0, threads = 0, peers = 1;
-  EXPECT_EQ(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, arithmetic, 64, 0), hipSuccess);
-  EXPECT_EQ(blocks, 1);
-  EXPECT_EQ(hipOccupancyMaxPotentialBlockSize(&blocks, &threads, arithmetic), hipSuccess);
-  EXPECT_EQ(threads, 1024);
-  EXPECT_EQ(hipDeviceCanAccessPeer(&peers, 0, 0), hipSuccess);
-  EXPECT_EQ(peers, 0);
-  EXPECT_EQ(hipDeviceEnablePeerAccess(1, 0), hipErrorInvalidDevice);
+  EXPECT_PAIRS((hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, arithmetic, 64, 0), hipSuccess), (blocks, 1),
+               (hipOccupancyMaxPotentialBlockSize(&blocks, &threads, arithmetic), hipSuccess), (threads, 1024),
+               (hipDeviceCanAccessPeer(&peers, 0, 0), hipSuccess), (peers, 0),
+               (hipDeviceEnablePeerAccess(1, 0), hipErrorInvalidDevice));
 }
 
 }  // namespace

@@ -8,8 +8,7 @@ namespace {
 
 __global__ void add_to(int* word, int value) { *word += value; }
 
-class host_graphs : public ::testing::Test {
- protected:
+struct host_graphs : ::testing::Test {
   void SetUp() override {
     for (auto& s : streams_) ASSERT_EQ(hipStreamCreateWithFlags(&s, hipStreamNonBlocking), hipSuccess);
     ASSERT_EQ(hipStreamCreate(&blocking_), hipSuccess);
@@ -18,9 +17,8 @@ class host_graphs : public ::testing::Test {
   }
   void TearDown() override {
     for (auto& s : streams_) EXPECT_EQ(hipStreamDestroy(s), hipSuccess);
-    EXPECT_EQ(hipStreamDestroy(blocking_), hipSuccess);
-    EXPECT_EQ(hipEventDestroy(fork_), hipSuccess);
-    EXPECT_EQ(hipEventDestroy(join_), hipSuccess);
+    EXPECT_PAIRS((hipStreamDestroy(blocking_), hipSuccess), (hipEventDestroy(fork_), hipSuccess),
+                 (hipEventDestroy(join_), hipSuccess));
     (void)hipGetLastError();
   }
   void begin(hipStream_t s, hipStreamCaptureMode mode = hipStreamCaptureModeGlobal) {
@@ -56,10 +54,8 @@ TEST_F(host_graphs, work_is_done_at_each_launch_and_not_before) {
   EXPECT_EQ(word_, 0);
   for (int i = 0; i < 100; ++i) launch(streams_[i % 2]);
   sync(streams_[0]), sync(streams_[1]);
-  EXPECT_EQ(word_, 300);
-  EXPECT_EQ(copied, 300);
-  EXPECT_EQ(hipGraphExecDestroy(exec_), hipSuccess);
-  EXPECT_EQ(hipGraphLaunch(exec_, streams_[0]), hipErrorInvalidValue);
+  EXPECT_PAIRS((word_, 300), (copied, 300), (hipGraphExecDestroy(exec_), hipSuccess),
+               (hipGraphLaunch(exec_, streams_[0]), hipErrorInvalidValue));
 }
 
 TEST_F(host_graphs, a_stream_that_waits_for_an_event_of_a_capture_joins_it) {
@@ -91,9 +87,7 @@ TEST_F(host_graphs, a_graph_may_be_launched_into_a_capture) {
   ASSERT_EQ(end(streams_[0]), hipSuccess);
   launch(streams_[0]);
   sync(streams_[0]);
-  EXPECT_EQ(word_, 2);
-  EXPECT_EQ(hipGraphExecDestroy(inner), hipSuccess);
-  EXPECT_EQ(hipGraphExecDestroy(exec_), hipSuccess);
+  EXPECT_PAIRS((word_, 2), (hipGraphExecDestroy(inner), hipSuccess), (hipGraphExecDestroy(exec_), hipSuccess));
 }
 
 TEST_F(host_graphs, calls_that_allocate_or_wait_are_refused_and_end_the_capture) {
@@ -117,10 +111,9 @@ TEST_F(host_graphs, calls_that_allocate_or_wait_are_refused_and_end_the_capture)
     EXPECT_EQ(call(), hipErrorStreamCaptureUnsupported);
     EXPECT_EQ(hipGetLastError(), hipErrorStreamCaptureUnsupported);
     hipStreamCaptureStatus status;
-    EXPECT_EQ(hipStreamIsCapturing(streams_[0], &status), hipSuccess);
-    EXPECT_EQ(status, hipStreamCaptureStatusInvalidated);
-    EXPECT_EQ(hipMemsetAsync(bytes, 0, 1, streams_[0]), hipErrorStreamCaptureInvalidated);
-    EXPECT_EQ(end(streams_[0]), hipErrorStreamCaptureInvalidated);
+    EXPECT_PAIRS((hipStreamIsCapturing(streams_[0], &status), hipSuccess), (status, hipStreamCaptureStatusInvalidated),
+                 (hipMemsetAsync(bytes, 0, 1, streams_[0]), hipErrorStreamCaptureInvalidated),
+                 (end(streams_[0]), hipErrorStreamCaptureInvalidated));
   }
 }
 
@@ -166,17 +159,15 @@ TEST_F(host_graphs, wrong_ends_and_events_are_refused) {
   EXPECT_EQ(hipStreamBeginCapture(streams_[0], hipStreamCaptureModeGlobal), hipErrorIllegalState);
   hipError_t e = hipSuccess;
   std::thread([&] { e = end(streams_[0]); }).join();
-  EXPECT_EQ(e, hipErrorStreamCaptureWrongThread);
-  EXPECT_EQ(hipEventRecord(fork_, streams_[0]), hipSuccess);
-  EXPECT_EQ(hipStreamWaitEvent(streams_[1], fork_), hipSuccess);
-  EXPECT_EQ(end(streams_[1]), hipErrorStreamCaptureUnmatched);
+  EXPECT_PAIRS((e, hipErrorStreamCaptureWrongThread), (hipEventRecord(fork_, streams_[0]), hipSuccess),
+               (hipStreamWaitEvent(streams_[1], fork_), hipSuccess),
+               (end(streams_[1]), hipErrorStreamCaptureUnmatched));
   add(streams_[1], 1);
   EXPECT_EQ(end(streams_[0]), hipErrorStreamCaptureUnjoined);
 
   begin(streams_[0]);
-  EXPECT_EQ(hipEventRecord(fork_, streams_[0]), hipSuccess);
-  EXPECT_EQ(hipEventQuery(fork_), hipErrorCapturedEvent);
-  EXPECT_EQ(end(streams_[0]), hipErrorStreamCaptureInvalidated);
+  EXPECT_PAIRS((hipEventRecord(fork_, streams_[0]), hipSuccess), (hipEventQuery(fork_), hipErrorCapturedEvent),
+               (end(streams_[0]), hipErrorStreamCaptureInvalidated));
 
   EXPECT_EQ(hipEventRecord(join_, streams_[1]), hipSuccess);
   begin(streams_[0]);

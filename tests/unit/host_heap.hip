@@ -192,15 +192,11 @@ void check_atomics() {
   const auto go = [&](atomic_op op, T operand, T compare = 0) {
     return static_cast<T>(p.atomic(w, sizeof(T), op, operand, compare));
   };
-  EXPECT_EQ(go(atomic_op::fetch, 5), T{0x0f});
-  EXPECT_EQ(go(atomic_op::add, T(-1)), T{0x0f});
-  EXPECT_EQ(go(atomic_op::bit_and, 0x6), T{0x0e});
-  EXPECT_EQ(go(atomic_op::bit_or, 0x9), T{0x06});
-  EXPECT_EQ(go(atomic_op::bit_xor, 0x3), T{0x0f});
-  EXPECT_EQ(go(atomic_op::compare_swap, 1, 2), T{0x0c});
-  EXPECT_EQ(go(atomic_op::compare_swap, 1, 0x0c), T{0x0c});
-  EXPECT_EQ(go(atomic_op::swap, 0), T{1});
-  EXPECT_EQ(go(atomic_op::add, T(-1)), T{0});
+  EXPECT_PAIRS((go(atomic_op::fetch, 5), T{0x0f}), (go(atomic_op::add, T(-1)), T{0x0f}),
+               (go(atomic_op::bit_and, 0x6), T{0x0e}), (go(atomic_op::bit_or, 0x9), T{0x06}),
+               (go(atomic_op::bit_xor, 0x3), T{0x0f}), (go(atomic_op::compare_swap, 1, 2), T{0x0c}),
+               (go(atomic_op::compare_swap, 1, 0x0c), T{0x0c}), (go(atomic_op::swap, 0), T{1}),
+               (go(atomic_op::add, T(-1)), T{0}));
   EXPECT_PAIRS((*w, T(-1)), (words[0], T{7}), (words[2], T{9}));
 }
 

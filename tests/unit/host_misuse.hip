@@ -30,10 +30,9 @@ TEST(host_misuse, memory_is_freed_once_and_as_what_it_is) {
     is(hipErrorInvalidValue, [&] { return hipHostFree(wrong); });
   delete[] own;
   // None of that has freed them.
-  EXPECT_EQ(hipMemset(device, 7, 100), hipSuccess);
-  EXPECT_EQ(hipMemcpy(host, device, 100, hipMemcpyDeviceToHost), hipSuccess);
-  EXPECT_EQ(host[99], 7);
-  EXPECT_EQ(hipFree(device), hipSuccess);
+  EXPECT_PAIRS((hipMemset(device, 7, 100), hipSuccess),
+               (hipMemcpy(host, device, 100, hipMemcpyDeviceToHost), hipSuccess), (host[99], 7),
+               (hipFree(device), hipSuccess));
   is(hipErrorInvalidValue, [&] { return hipFree(device); });
   EXPECT_EQ(hipHostFree(host), hipSuccess);
   is(hipErrorInvalidValue, [&] { return hipHostFree(host); });
@@ -55,9 +54,8 @@ TEST(host_misuse, copies_stay_in_their_blocks) {
   is(hipErrorInvalidMemcpyDirection,
      [&] { return hipMemcpy(block, other, 1, static_cast<hipMemcpyKind>(hipMemcpyDefault + 1)); });
   is(hipErrorInvalidMemcpyDirection, [&] { return hipMemcpy(block, other, 1, static_cast<hipMemcpyKind>(-1)); });
-  EXPECT_EQ(hipMemcpy(block + 60, other, 40, hipMemcpyHostToDevice), hipSuccess);
-  EXPECT_EQ(hipMemset(block, 0, 100), hipSuccess);
-  EXPECT_EQ(hipFree(block), hipSuccess);
+  EXPECT_PAIRS((hipMemcpy(block + 60, other, 40, hipMemcpyHostToDevice), hipSuccess),
+               (hipMemset(block, 0, 100), hipSuccess), (hipFree(block), hipSuccess));
 }
 
 // Every call that takes a stream.
@@ -79,9 +77,7 @@ void refused_everywhere(hipStream_t s, hipEvent_t event) {
     return hipPeekAtLastError();
   });
   is(hipErrorInvalidHandle, [&] { return hipStreamDestroy(s); });
-  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
-  EXPECT_EQ(n, 0);
-  EXPECT_EQ(byte, 0);
+  EXPECT_PAIRS((hipDeviceSynchronize(), hipSuccess), (n, 0), (byte, 0));
 }
 
 TEST(host_misuse, streams) {
@@ -128,9 +124,8 @@ TEST(host_misuse, events) {
     is(hipErrorInvalidHandle, [&] { return hipEventElapsedTime(&ms, live, e); });
     is(hipErrorInvalidHandle, [&] { return hipEventDestroy(e); });
   }
-  EXPECT_EQ(hipEventSynchronize(live), hipSuccess);
-  EXPECT_EQ(hipEventDestroy(live), hipSuccess);
-  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  EXPECT_PAIRS((hipEventSynchronize(live), hipSuccess), (hipEventDestroy(live), hipSuccess),
+               (hipStreamDestroy(stream), hipSuccess));
 }
 
 // Work that was given to a stream still runs to its end after the stream is destroyed.

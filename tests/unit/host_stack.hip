@@ -64,8 +64,7 @@ void handle_first(bool with_address) {
 }
 
 // Runs it in a process of its own, and keeps what that wrote.
-class host_stack : public testing::Test {
- protected:
+struct host_stack : testing::Test {
   void SetUp() override {
     SKIP_UNDER_SANITIZERS();
     testing::GTEST_FLAG(death_test_style) = "threadsafe";

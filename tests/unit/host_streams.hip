@@ -160,9 +160,8 @@ TEST(host_streams, a_failure_that_nobody_asked_for_outlives_its_stream) {
     ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
     store<scope::system, order::release>(&stop, 1u);
     ASSERT_EQ(hipEventSynchronize(end), hipSuccess);
-    EXPECT_EQ(hipDeviceSynchronize(), hipErrorLaunchFailure);
-    EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
-    EXPECT_EQ(hipEventDestroy(end), hipSuccess);
+    EXPECT_PAIRS((hipDeviceSynchronize(), hipErrorLaunchFailure), (hipDeviceSynchronize(), hipSuccess),
+                 (hipEventDestroy(end), hipSuccess));
   }
 }
 
@@ -177,8 +176,7 @@ TEST(host_streams, freeing_memory_waits_and_leaves_failures_to_their_stream) {
   });
   EXPECT_EQ(hipFree(other), hipSuccess);
   EXPECT_EQ(hipStreamQuery(s[0]), hipSuccess) << "no kernel runs when memory goes";
-  EXPECT_EQ(hipStreamSynchronize(s[0]), hipErrorLaunchFailure);
-  EXPECT_EQ(hipStreamSynchronize(s[0]), hipSuccess);
+  EXPECT_PAIRS((hipStreamSynchronize(s[0]), hipErrorLaunchFailure), (hipStreamSynchronize(s[0]), hipSuccess));
   release.join();
 }
 
@@ -221,8 +219,7 @@ TEST(host_streams, events_order_streams_and_tell_time) {
   float ms = 0;
   ASSERT_EQ(hipEventElapsedTime(&ms, before, after), hipSuccess);
   EXPECT_GE(ms, 29.0f);
-  EXPECT_EQ(hipEventDestroy(before), hipSuccess);
-  EXPECT_EQ(hipEventDestroy(after), hipSuccess);
+  EXPECT_PAIRS((hipEventDestroy(before), hipSuccess), (hipEventDestroy(after), hipSuccess));
 }
 
 TEST(host_streams, host_functions_run_in_order_and_may_wait) {
@@ -253,13 +250,9 @@ TEST(host_streams, memory_calls_copy_and_set) {
   ASSERT_EQ(hipMemset(a, 0x5a, 1000), hipSuccess);
   ASSERT_EQ(hipMemset(b, 0, 1000), hipSuccess);
   ASSERT_EQ(hipMemcpy(b + 1, a, 998, hipMemcpyDeviceToHost), hipSuccess);
-  EXPECT_EQ(b[0], 0);
-  EXPECT_EQ(b[1], 0x5a);
-  EXPECT_EQ(b[998], 0x5a);
-  EXPECT_EQ(b[999], 0);
-  EXPECT_EQ(hipMemcpy(nullptr, a, 1, hipMemcpyDefault), hipErrorInvalidValue);
-  EXPECT_EQ(hipFree(a), hipSuccess);
-  EXPECT_EQ(hipHostFree(b), hipSuccess);
+  EXPECT_PAIRS((b[0], 0), (b[1], 0x5a), (b[998], 0x5a), (b[999], 0),
+               (hipMemcpy(nullptr, a, 1, hipMemcpyDefault), hipErrorInvalidValue), (hipFree(a), hipSuccess),
+               (hipHostFree(b), hipSuccess));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 
-#include "../gtest.hpp"
 #include "base/port_range.hpp"
 #include "refusal.hpp"
 
@@ -120,8 +119,7 @@ TEST(port_range, is_parsed_or_refused) {
   EXPECT_TRUE(port_range::parse("").any());
   EXPECT_EQ(port_range::parse("7000").last, 7000);
   const auto r = port_range::parse("1-65535");
-  EXPECT_EQ(r.first, 1);
-  EXPECT_EQ(r.last, 65535);
+  EXPECT_PAIRS((r.first, 1), (r.last, 65535));
   for (const char* wrong :
        {"0", "-", "7000-", "-7000", "7001-7000", "7000-65536", "7000-7001-7002", "a", " 7000", "0-1"})
     expect_words(refusal(XIO_ERR_CONFIG, [&] { port_range::parse(wrong); }), {"XIO_TCP_PORTS='", wrong, "7000-7099"});
@@ -134,8 +132,7 @@ TEST(port_range, is_searched_for_the_first_that_is_free) {
       return port != other_errno_at && !taken.contains(port) ? port : 0;
     });
   };
-  EXPECT_EQ(search("7000-7003", {7000, 7001}), 7002);
-  EXPECT_EQ(search("7000-7001", {7000, 7001}), 0);
+  EXPECT_PAIRS((search("7000-7003", {7000, 7001}), 7002), (search("7000-7001", {7000, 7001}), 0));
   EXPECT_EQ(search("7000-7003", {7000}, 7001), 0) << "another reason is no port that is taken";
   EXPECT_EQ(search("65535", {65535}), 0);
 }

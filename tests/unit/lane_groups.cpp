@@ -2,7 +2,6 @@
 // Lanes that are at one place act as a group, while others of their wave come and go: every call belongs to exactly one
 // group, all of a group get the leader's result, and nobody waits for a lane that has left.
 #include "lane_groups.hpp"
-
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 
@@ -11,8 +10,7 @@ namespace {
 using xio::test::call_in_groups;
 using xio::test::lane_counts;
 
-class lane_groups : public testing::Test {
- protected:
+struct lane_groups : testing::Test {
   // No deadline of the library ends a lane that hangs at a sync of lanes, so a signal ends the test.
   void SetUp() override { alarm(100); }
   void TearDown() override { alarm(0); }
@@ -21,8 +19,7 @@ class lane_groups : public testing::Test {
     lane_counts c{};
     ASSERT_TRUE(call_in_groups(workgroups, threads, rounds, together, &c));
     EXPECT_GE(c.called, std::uint64_t{workgroups} * threads * rounds);
-    EXPECT_EQ(c.served, c.called);
-    EXPECT_EQ(c.wrong, 0u);
+    EXPECT_PAIRS((c.served, c.called), (c.wrong, 0u));
   }
 };
 
@@ -38,8 +35,7 @@ TEST_F(lane_groups, get_what_their_leader_returns) {
   for (const unsigned threads : {1u, 64u, 70u, 160u}) {
     lane_counts c{};
     ASSERT_TRUE(xio::test::results_by_leaders(3, threads, 40, &c));
-    EXPECT_EQ(c.called, std::uint64_t{3} * threads * 80);
-    EXPECT_EQ(c.served, c.called);
+    EXPECT_PAIRS((c.called, std::uint64_t{3} * threads * 80), (c.served, c.called));
     EXPECT_EQ(c.wrong, 0u) << threads;
   }
 }

@@ -4,11 +4,8 @@
 #include <xio/hip.h>
 
 #include "xio/device/impl/scope.hpp"
-#include "xio/device/platform/lanes.hpp"
-#include "xio/device/platform/platform.hpp"
 
 namespace xio::test {
-
 namespace {
 
 using namespace xio::dev;

@@ -62,9 +62,8 @@ void expect_data_moves(xio_world_t* world) {
   ASSERT_EQ(hipMemcpy(found, to, sizeof found, hipMemcpyDeviceToHost), hipSuccess);
   EXPECT_PAIRS((std::memcmp(found, from, sizeof from), 0), (std::memcmp(found + 8, from, sizeof from), 0),
                (found[16], 7u), (found[17], 10u));
-  EXPECT_EQ(hipHostFree(status), hipSuccess);
-  EXPECT_EQ(xio_free(world, block), XIO_OK);
-  EXPECT_EQ(xio_ctx_destroy(world, ctx), XIO_OK) << xio_last_error();
+  EXPECT_PAIRS((hipHostFree(status), hipSuccess), (xio_free(world, block), XIO_OK),
+               (xio_ctx_destroy(world, ctx), XIO_OK) << xio_last_error());
 }
 
 TEST(left_out, loads_and_stores_are_there) {

@@ -6,8 +6,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace xio::gpu {

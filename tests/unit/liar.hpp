@@ -2,11 +2,7 @@
 // PE 0 of two; PE 1 says what this PE says after `spoil` was at it. Lengths of what follows are never spoiled.
 #pragma once
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <span>
-#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The registration cache, against an engine that counts, and through worlds and the real engines' books.
-#include "memory/cache.hpp"
-
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
+#include "memory/cache.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 
@@ -18,8 +15,7 @@ using xio::memory::registration_cache;
 // --- An engine that counts ---------------------------------------------------------------------------
 
 // Refuses what overlaps memory that it knows, as engines may.
-class counting_engine final : public xio::memory::engine_side {
- public:
+struct counting_engine final : xio::memory::engine_side {
   void reach(region_view& known) override {
     ++asked;
     if (now.size() >= room) xio::fail(XIO_ERR_NO_MEMORY, "no room");
@@ -89,8 +85,7 @@ TEST(cache, the_least_recently_used_makes_room) {
   EXPECT_PAIRS((c.stats().evictions, 1u), (c.stats().kept, 2u), (e.now.count(0x200000), 0u),
                (e.now.count(0x100000), 1u), (e.now.count(0x300000), 1u));
   c.release(c.acquire(0x200000, 1, &b));
-  EXPECT_EQ(e.asked, 4u);
-  EXPECT_EQ(e.now.count(0x100000), 0u);
+  EXPECT_PAIRS((e.asked, 4u), (e.now.count(0x100000), 0u));
 }
 
 TEST(cache, what_is_in_use_is_never_evicted) {
@@ -104,8 +99,7 @@ TEST(cache, what_is_in_use_is_never_evicted) {
   }
   EXPECT_EQ(e.now.size(), 5u);
   for (auto* s : spans) c.release(*s);
-  EXPECT_EQ(e.now.size(), 1u);
-  EXPECT_EQ(e.now.count(5 << 20), 1u);
+  EXPECT_PAIRS((e.now.size(), 1u), (e.now.count(5 << 20), 1u));
 }
 
 TEST(cache, memory_of_others_is_not_kept) {
@@ -113,8 +107,7 @@ TEST(cache, memory_of_others_is_not_kept) {
   registration_cache c(e, 4);
   for (int i = 0; i < 3; ++i) {
     auto& s = c.acquire(0x5000, 0x123, nullptr);
-    EXPECT_EQ(s.known.base, 0x5000u);
-    EXPECT_EQ(s.known.bytes, 0x123u);
+    EXPECT_PAIRS((s.known.base, 0x5000u), (s.known.bytes, 0x123u));
     c.release(s);
     EXPECT_TRUE(e.now.empty());
   }
@@ -126,8 +119,7 @@ TEST(cache, keeps_nothing_when_asked_to) {
   registration_cache c(e, 0);
   const block b = block_at(0x100000);
   auto& s = c.acquire(0x101000, 0x1000, &b);
-  EXPECT_EQ(s.known.base, 0x101000u);
-  EXPECT_EQ(s.known.bytes, 0x1000u);
+  EXPECT_PAIRS((s.known.base, 0x101000u), (s.known.bytes, 0x1000u));
   c.release(s);
   EXPECT_TRUE(e.now.empty());
 }
@@ -163,8 +155,7 @@ TEST(cache, gives_up_what_it_keeps_when_engines_are_full) {
 
 // --- Blocks and those who watch them -----------------------------------------------------------------
 
-class noting final : public xio::memory::watcher {
- public:
+struct noting final : xio::memory::watcher {
   void forget(const block& b) noexcept override {
     seen.push_back(b.base);
     bytes_there = *static_cast<volatile unsigned char*>(b.base);
@@ -189,9 +180,7 @@ TEST(blocks, watchers_hear_of_a_block_while_it_is_still_there) {
   *static_cast<unsigned char*>(p) = 42;
   EXPECT_NE(xio_mem_free(static_cast<char*>(p) + 1), XIO_OK);
   EXPECT_TRUE(watcher.seen.empty());
-  EXPECT_EQ(xio_mem_free(p), XIO_OK);
-  EXPECT_EQ(watcher.seen, std::vector<void*>{p});
-  EXPECT_EQ(watcher.bytes_there, 42);
+  EXPECT_PAIRS((xio_mem_free(p), XIO_OK), (watcher.seen, std::vector<void*>{p}), (watcher.bytes_there, 42));
   EXPECT_EQ(watcher.late, XIO_ERR_STATE) << "nobody builds on it any more";
   all.unwatch(watcher);
   EXPECT_EQ(xio_mem_free(q), XIO_OK);
@@ -204,8 +193,7 @@ TEST(blocks, ranges_lie_in_one_block_or_in_none) {
   void* p = nullptr;
   ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, n, nullptr, &p), XIO_OK);
   auto* at = static_cast<unsigned char*>(p);
-  EXPECT_EQ(all.around(p, n, "test")->base, p);
-  EXPECT_EQ(all.around(at + n - 1, 1, "test")->base, p);
+  EXPECT_PAIRS((all.around(p, n, "test")->base, p), (all.around(at + n - 1, 1, "test")->base, p));
   EXPECT_THROW((void)all.around(at + n - 1, 2, "test"), xio::error);
   EXPECT_THROW((void)all.around(at, n + 1, "test"), xio::error);
   EXPECT_THROW((void)all.around(at, SIZE_MAX, "test"), xio::error);
@@ -218,8 +206,7 @@ TEST(blocks, ranges_lie_in_one_block_or_in_none) {
 
 // --- Worlds ------------------------------------------------------------------------------------------
 
-class cached : public testing::Test {
- protected:
+struct cached : testing::Test {
   void SetUp() override { w_ = start(); }
   void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
 
@@ -255,9 +242,7 @@ TEST_F(cached, registering_again_is_a_hit) {
   for (int i = 0; i < 5; ++i) use(w_, p, 65536);
   use(w_, static_cast<char*>(p) + 100, 1000);
   EXPECT_PAIRS((stats(w_).misses, 1u), (stats(w_).hits, 5u), (stats(w_).kept, 1u));
-  EXPECT_EQ(xio_mem_free(p), XIO_OK);
-  EXPECT_EQ(stats(w_).kept, 0u);
-  EXPECT_EQ(stats(w_).forgotten, 1u);
+  EXPECT_PAIRS((xio_mem_free(p), XIO_OK), (stats(w_).kept, 0u), (stats(w_).forgotten, 1u));
 }
 
 TEST_F(cached, memory_of_the_program_is_registered_each_time) {
@@ -270,18 +255,14 @@ TEST_F(cached, the_oldest_goes_when_too_many_are_kept) {
   xio_world_t* small = start("2");
   void* p[3] = {take(), take(), take()};
   for (void* b : p) use(small, b, 65536);
-  EXPECT_EQ(stats(small).evictions, 1u);
-  EXPECT_EQ(stats(small).kept, 2u);
+  EXPECT_PAIRS((stats(small).evictions, 1u), (stats(small).kept, 2u));
   use(small, p[2], 65536);
   use(small, p[0], 65536);
-  EXPECT_EQ(stats(small).hits, 1u);
-  EXPECT_EQ(stats(small).misses, 4u);
+  EXPECT_PAIRS((stats(small).hits, 1u), (stats(small).misses, 4u));
   xio_world_t* none = start("0");
   for (int i = 0; i < 2; ++i) use(none, p[0], 65536);
-  EXPECT_EQ(stats(none).misses, 2u);
-  EXPECT_EQ(stats(none).kept, 0u);
-  EXPECT_EQ(xio_finalize(none), XIO_OK);
-  EXPECT_EQ(xio_finalize(small), XIO_OK);
+  EXPECT_PAIRS((stats(none).misses, 2u), (stats(none).kept, 0u), (xio_finalize(none), XIO_OK),
+               (xio_finalize(small), XIO_OK));
   for (void* b : p) EXPECT_EQ(xio_mem_free(b), XIO_OK);
 }
 
@@ -305,10 +286,8 @@ TEST_F(cached, ranges_that_leave_a_block_are_refused) {
   EXPECT_REFUSED(xio_mem_register(w_, static_cast<char*>(p) + 65535, 2), XIO_ERR_ARG, "stay inside one block");
   EXPECT_EQ(xio_mem_register(w_, p, 4096), XIO_OK);
   EXPECT_REFUSED(xio_mem_register(w_, static_cast<char*>(p) + 4095, 2), XIO_ERR_ARG, "overlap");
-  EXPECT_EQ(xio_mem_register(w_, static_cast<char*>(p) + 4096, 2), XIO_OK);
-  EXPECT_EQ(stats(w_).misses, 1u);
-  EXPECT_EQ(stats(w_).hits, 1u);
-  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_PAIRS((xio_mem_register(w_, static_cast<char*>(p) + 4096, 2), XIO_OK), (stats(w_).misses, 1u),
+               (stats(w_).hits, 1u), (xio_mem_free(p), XIO_OK));
   EXPECT_REFUSED(xio_mem_cache_stats(w_, nullptr), XIO_ERR_ARG, "out is null");
   EXPECT_REFUSED(xio_mem_cache_stats(nullptr, nullptr), XIO_ERR_ARG, "world is null");
 }
@@ -359,9 +338,7 @@ TEST_F(cached, threads_free_registered_blocks_while_contexts_come_and_go) {
     EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK) << xio_last_error();
   }
   other.join();
-  EXPECT_EQ(stats(w_).forgotten, 60u);
-  EXPECT_EQ(stats(w_).kept, 0u);
-  EXPECT_EQ(xio_ctx_destroy(w_, first), XIO_OK);
+  EXPECT_PAIRS((stats(w_).forgotten, 60u), (stats(w_).kept, 0u), (xio_ctx_destroy(w_, first), XIO_OK));
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 // it, and what is taken where a runtime refuses. The runtime is a fake; flags are the numbers of hip_runtime_api.h of
 // HIP 7.
 #include "gpu/memory_choice.hpp"
-
-#include "../gtest.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
@@ -36,8 +34,7 @@ TEST(memory_choice, is_fine_grained_where_that_is_coherent) {
     for (const purpose what : k_polled)
       for (const bool on_host : {false, true}) {
         const memory_plan p = plan_memory(arch, what, on_host, k_70);
-        EXPECT_EQ(p.wanted, caching::fine) << arch << ' ' << name_of(what);
-        EXPECT_EQ(p.use, caching::fine);
+        EXPECT_PAIRS((p.wanted, caching::fine) << arch << ' ' << name_of(what), (p.use, caching::fine));
       }
 }
 
@@ -101,8 +98,7 @@ constexpr unsigned k_host_coherent = 0x40000003, k_host_uncached = 0x10000003;  
 TEST(polled_buffer, is_taken_with_the_flag_of_its_kind) {
   const auto flags = [](const char* arch, bool on_host) {
     fake_runtime r;
-    EXPECT_EQ(r.take(plan_memory(arch, purpose::completions, on_host, k_70), on_host), 0);
-    EXPECT_EQ(r.said, 0);
+    EXPECT_PAIRS((r.take(plan_memory(arch, purpose::completions, on_host, k_70), on_host), 0), (r.said, 0));
     return r.asked;
   };
   EXPECT_EQ(flags("gfx942", false), std::vector<unsigned>{0x3});
@@ -114,9 +110,8 @@ TEST(polled_buffer, is_taken_with_the_flag_of_its_kind) {
 TEST(polled_buffer, is_fine_grained_where_uncached_is_refused_and_that_is_said) {
   fake_runtime r;
   r.refuses[k_host_uncached] = 1;
-  EXPECT_EQ(r.take(plan_memory("gfx1201", purpose::rings, true, k_70), true), 0);
-  EXPECT_EQ(r.asked, (std::vector<unsigned>{k_host_uncached, k_host_coherent}));
-  EXPECT_EQ(r.said, 1);
+  EXPECT_PAIRS((r.take(plan_memory("gfx1201", purpose::rings, true, k_70), true), 0),
+               (r.asked, (std::vector<unsigned>{k_host_uncached, k_host_coherent})), (r.said, 1));
 }
 
 TEST(polled_buffer, has_no_second_kind_where_memory_is_short_or_both_are_refused) {
@@ -126,12 +121,10 @@ TEST(polled_buffer, has_no_second_kind_where_memory_is_short_or_both_are_refused
   EXPECT_EQ(r.asked, std::vector<unsigned>{0x3});
   fake_runtime both;
   both.refuses = {{0x3, 1}, {0x1, 801}};
-  EXPECT_EQ(both.take(plan_memory("gfx942", purpose::rings, false, k_70), false), 801);
-  EXPECT_EQ(both.said, 0);
+  EXPECT_PAIRS((both.take(plan_memory("gfx942", purpose::rings, false, k_70), false), 801), (both.said, 0));
   fake_runtime fine;
   fine.refuses[0x1] = 1;
-  EXPECT_EQ(fine.take(plan_memory("gfx90a", purpose::rings, false, k_70), false), 1);
-  EXPECT_EQ(fine.asked.size(), 1u);
+  EXPECT_PAIRS((fine.take(plan_memory("gfx90a", purpose::rings, false, k_70), false), 1), (fine.asked.size(), 1u));
 }
 
 // --- The heap ----------------------------------------------------------------------------------------
@@ -177,8 +170,7 @@ TEST(heap_attempt, falls_back_to_fine_grained_memory_and_says_why) {
   fake_heaps refused;
   refused.refuses[caching::uncached] = 1;
   taken_heap t = take_heap(refused, k_auto, "none");
-  EXPECT_EQ(t.kind, caching::fine);
-  EXPECT_EQ(t.sharing, heap_sharing::ipc);
+  EXPECT_PAIRS((t.kind, caching::fine), (t.sharing, heap_sharing::ipc));
   EXPECT_TRUE(says(t.lost, "fine-grained instead of uncached")) << t.lost;
   EXPECT_TRUE(says(t.lost, "error 1")) << t.lost;
   EXPECT_TRUE(says(t.lost, k_auto.why)) << t.lost;
@@ -203,8 +195,7 @@ TEST(heap_attempt, that_is_forced_is_that_kind_or_an_error) {
   fake_heaps unmapped;
   unmapped.no_ipc = unmapped.no_dmabuf = {caching::uncached};
   const taken_heap t = take_heap(unmapped, k_forced, "none");
-  EXPECT_EQ(t.kind, caching::uncached);
-  EXPECT_EQ(t.sharing, heap_sharing::none);
+  EXPECT_PAIRS((t.kind, caching::uncached), (t.sharing, heap_sharing::none));
   EXPECT_TRUE(says(t.lost, "peers cannot map this heap")) << t.lost;
   EXPECT_EQ(t.why_not_shared, "IPC handle: no handle; dma-buf: no file");
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // dma-bufs: of the host platform's virtual memory where the kernel has /dev/udmabuf, and a sentence where not. Both
 // ways say what they must.
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 
@@ -13,8 +11,7 @@ using xio::test::says;
 
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
-class dmabuf : public testing::Test {
- protected:
+struct dmabuf : testing::Test {
   void SetUp() override {
     ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, k_bytes, nullptr, &p_), XIO_OK) << xio_last_error();
     for (std::size_t i = 0; i < data_.size(); ++i) data_[i] = static_cast<unsigned char>(i * 31 + (i >> 8));
@@ -53,10 +50,8 @@ TEST_F(dmabuf, holds_the_bytes_at_the_offset_that_it_says) {
     static_cast<unsigned char*>(m)[offset_] ^= 0xff;
     EXPECT_EQ(*at(r.first), static_cast<unsigned char>(data_[r.first] ^ 0xff)) << "it is the same memory";
     *at(r.first) = data_[r.first];
-    EXPECT_EQ(munmap(m, static_cast<std::size_t>(size)), 0);
-    EXPECT_EQ(fcntl(fd_, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-    EXPECT_EQ(xio_mem_close_dmabuf(fd_), XIO_OK) << xio_last_error();
-    EXPECT_EQ(fcntl(fd_, F_GETFD), -1);
+    EXPECT_PAIRS((munmap(m, static_cast<std::size_t>(size)), 0), (fcntl(fd_, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC),
+                 (xio_mem_close_dmabuf(fd_), XIO_OK) << xio_last_error(), (fcntl(fd_, F_GETFD), -1));
   }
 }
 
@@ -80,8 +75,7 @@ TEST_F(dmabuf, memory_can_be_given_to_udmabuf) {
     if (says(target, "memfd:xio-vmem")) seals = fcntl(fd, F_GET_SEALS);
   }
   ASSERT_GE(seals, 0);
-  EXPECT_EQ(seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW);
-  EXPECT_EQ(seals & F_SEAL_WRITE, 0);
+  EXPECT_PAIRS((seals & (F_SEAL_SHRINK | F_SEAL_GROW), F_SEAL_SHRINK | F_SEAL_GROW), (seals & F_SEAL_WRITE, 0));
 }
 #endif
 

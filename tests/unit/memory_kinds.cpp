@@ -2,12 +2,9 @@
 // xio_mem_alloc: every kind holds data, what a platform has not is refused, and wrong frees free nothing.
 #include <sys/resource.h>
 
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
-#include "gpu/memory.hpp"
 #include "memory/owner.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 
@@ -33,8 +30,7 @@ std::vector<unsigned char> pattern(std::size_t n, unsigned seed) {
   return out;
 }
 
-class each_kind : public testing::TestWithParam<xio_mem_kind_t> {
- protected:
+struct each_kind : testing::TestWithParam<xio_mem_kind_t> {
   void SetUp() override {
     if (k_platform_is_host) {
       // There only uncached memory is missing: a wrong result here would skip the tests of a kind that is there.
@@ -81,8 +77,7 @@ TEST_P(each_kind, is_aligned_as_asked) {
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % alignment, 0u);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % page(), 0u) << "no block shares a page with another";
     }
-    EXPECT_EQ(xio_mem_free(p), XIO_OK);
-    EXPECT_EQ(xio_mem_free(q), XIO_OK);
+    EXPECT_PAIRS((xio_mem_free(p), XIO_OK), (xio_mem_free(q), XIO_OK));
   }
 }
 

@@ -2,7 +2,6 @@
 // Kernels on memory of xio_mem_alloc, by every engine: registered in parts, registered again out of the cache, and
 // after it was freed.
 #include "memory_ops.hpp"
-#include "../gtest.hpp"
 #include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/memory.h"
@@ -15,8 +14,7 @@ using xio::test::k_part;
 
 constexpr std::size_t k_block = 16 * k_part;
 
-class memory_ops : public testing::Test {
- protected:
+struct memory_ops : testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";
@@ -172,8 +170,7 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
     ASSERT_EQ(xio_ctx_error(w_, c, &info), XIO_OK);
     EXPECT_EQ(info.status, status);
     EXPECT_STREQ(info.engine, engine);
-    EXPECT_EQ(info.vendor, vendor);
-    EXPECT_EQ(info.ticket, ticket);
+    EXPECT_PAIRS((info.vendor, vendor), (info.ticket, ticket));
   };
   const auto expect_sentence = [&](const char* sentence) { EXPECT_STREQ(info.sentence, sentence); };
   expect(XIO_OK, "", 0, 0);

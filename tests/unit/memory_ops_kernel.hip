@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "memory_ops.hpp"
-
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 
 namespace xio::test {
-
 namespace {
 
 __global__ void put_get(xio_ctx_t ctx, unsigned char* symmetric, unsigned char* from, unsigned char* to,

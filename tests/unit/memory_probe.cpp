@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A NIC that has registered memory and reaches another one is found before any op goes there.
-#if HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "transport/rdma/memory_probe.hpp"
-
-#include "../gtest.hpp"
 #include "base/error.hpp"
+#include "config.h"
 #include "gpu/gpu.hpp"
 #include "proxy/keys.hpp"
 #include "thread_worlds.hpp"
@@ -18,9 +14,7 @@ using xio::options;
 using xio::world;
 using xio::rdma::probe_memory;
 using xio::rdma::probe_verdict;
-using xio::test::in_world;
-using xio::test::outcome_of;
-using xio::test::says;
+using namespace xio::test;
 namespace p = xio::proxy;
 
 // --- The probe on a NIC of which each direction is set -----------------------------------------------

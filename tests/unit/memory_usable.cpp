@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // xio_mem_register refuses what engines would die of: memory that is not mapped, or not all of it, or not to be
 // written.
-#include "memory/usable.hpp"
-
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "memory/usable.hpp"
 #include "says.hpp"
-#include "xio/xio.h"
 
 namespace {
 
@@ -27,14 +24,13 @@ mapping mapped(std::uint64_t begin, std::uint64_t end, const char* rights = "rw"
 
 TEST(usable, is_what_mappings_hold_without_a_gap) {
   const std::vector<mapping> all{mapped(0x1000, 0x2000), mapped(0x2000, 0x4000), mapped(0x5000, 0x6000)};
-  EXPECT_EQ(not_usable(all, 0x1000, 0x4000, false), "");
-  EXPECT_EQ(not_usable(all, 0x1fff, 0x2001, false), "");
-  EXPECT_EQ(not_usable(all, 0x5fff, 0x6000, false), "");
-  EXPECT_EQ(not_usable(all, 0xfff, 0x1001, false), "nothing is mapped at 0xfff");
-  EXPECT_EQ(not_usable(all, 0x3fff, 0x4001, false), "nothing is mapped at 0x4000");
-  EXPECT_EQ(not_usable(all, 0x1000, 0x6000, false), "nothing is mapped at 0x4000");
-  EXPECT_EQ(not_usable(all, 0x5000, 0x6001, false), "nothing is mapped at 0x6000");
-  EXPECT_EQ(not_usable({}, 0x5000, 0x6001, false), "nothing is mapped at 0x5000");
+  EXPECT_PAIRS((not_usable(all, 0x1000, 0x4000, false), ""), (not_usable(all, 0x1fff, 0x2001, false), ""),
+               (not_usable(all, 0x5fff, 0x6000, false), ""),
+               (not_usable(all, 0xfff, 0x1001, false), "nothing is mapped at 0xfff"),
+               (not_usable(all, 0x3fff, 0x4001, false), "nothing is mapped at 0x4000"),
+               (not_usable(all, 0x1000, 0x6000, false), "nothing is mapped at 0x4000"),
+               (not_usable(all, 0x5000, 0x6001, false), "nothing is mapped at 0x6000"),
+               (not_usable({}, 0x5000, 0x6001, false), "nothing is mapped at 0x5000"));
 }
 
 TEST(usable, is_what_may_be_read_and_written) {
@@ -45,8 +41,7 @@ TEST(usable, is_what_may_be_read_and_written) {
   EXPECT_EQ(not_usable(all, 0x1000, 0x4000, true), "") << "it may be a device's";
 }
 
-class registered : public testing::Test {
- protected:
+struct registered : testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";

@@ -6,7 +6,6 @@
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
 
-#include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
@@ -15,9 +14,7 @@ namespace {
 
 using xio::gpu::block;
 using xio::gpu::residence;
-using xio::memory::evidence;
-using xio::memory::mapping;
-using xio::memory::not_as_asked;
+using namespace xio::memory;
 using xio::test::says;
 
 std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
@@ -134,8 +131,7 @@ TEST(where, notices_what_happens_behind_its_back) {
 
   // Not munlock(), which does nothing under sanitizers.
   ASSERT_EQ(syscall(SYS_munlock, static_cast<char*>(pinned) + 2 * page(), page()), 0);
-  EXPECT_EQ(look(pinned).placed_as_requested, 0);
-  EXPECT_EQ(look(pinned).locked, 0);
+  EXPECT_PAIRS((look(pinned).placed_as_requested, 0), (look(pinned).locked, 0));
   EXPECT_PRED2(says, look(pinned).reason, "not locked in memory, or not all of it");
   ASSERT_EQ(syscall(SYS_mlock, pinned, 4 * page()), 0);
   EXPECT_EQ(look(pinned).placed_as_requested, 1) << look(pinned).reason;
@@ -156,9 +152,8 @@ TEST(where, notices_what_happens_behind_its_back) {
 TEST(where, guards_of_virtual_memory_hold_nothing) {
   void* p = nullptr;
   ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, page(), nullptr, &p), XIO_OK);
-  EXPECT_EQ(look(static_cast<char*>(p) - 1).side, XIO_MEM_ON_UNKNOWN);
-  EXPECT_EQ(look(static_cast<char*>(p) + page()).side, XIO_MEM_ON_UNKNOWN);
-  EXPECT_EQ(xio_mem_free(p), XIO_OK);
+  EXPECT_PAIRS((look(static_cast<char*>(p) - 1).side, XIO_MEM_ON_UNKNOWN),
+               (look(static_cast<char*>(p) + page()).side, XIO_MEM_ON_UNKNOWN), (xio_mem_free(p), XIO_OK));
 }
 #endif
 
@@ -173,10 +168,9 @@ TEST(where, kinds_are_where_the_runtime_says) {
     const bool on_host = kind <= XIO_MEM_HOST_DEFAULT;
     EXPECT_EQ(place.side, on_host ? XIO_MEM_ON_HOST : XIO_MEM_ON_DEVICE) << xio_mem_kind_name(kind);
     EXPECT_EQ(place.placed_as_requested, 1) << xio_mem_kind_name(kind) << ": " << place.reason;
-    EXPECT_EQ(place.base, p);
-    EXPECT_EQ(place.bytes, 10 * page());
-    EXPECT_EQ(place.bus_id, on_host ? std::string() : xio::gpu::bus_id()) << xio_mem_kind_name(kind);
-    EXPECT_EQ(place.device >= 0, !on_host);
+    EXPECT_PAIRS((place.base, p), (place.bytes, 10 * page()),
+                 (place.bus_id, on_host ? std::string() : xio::gpu::bus_id()) << xio_mem_kind_name(kind),
+                 (place.device >= 0, !on_host));
     if (on_host && kind != XIO_MEM_HOST_PLAIN) {
       EXPECT_EQ(place.locked, 1) << xio_mem_kind_name(kind);
     }

@@ -146,9 +146,8 @@ TEST(mlx5dv_wire, completions) {
       mlx5_cqe64 back{};
       const std::uint32_t state = w::cqe_state(0x1234, op, owner);
       std::memcpy(reinterpret_cast<unsigned char*>(&back) + std::size_t{4} * w::k_cqe_state_at, &state, 4);
-      EXPECT_EQ(mlx5dv_get_cqe_opcode(&back), op);
-      EXPECT_EQ(mlx5dv_get_cqe_owner(&back), owner);
-      EXPECT_EQ(be16toh(back.wqe_counter), 0x1234);
+      EXPECT_PAIRS((mlx5dv_get_cqe_opcode(&back), op), (mlx5dv_get_cqe_owner(&back), owner),
+                   (be16toh(back.wqe_counter), 0x1234));
     }
 }
 

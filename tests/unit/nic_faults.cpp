@@ -80,11 +80,9 @@ TEST(faults, error_and_down_count_ops) {
   const m::op o{};
   EXPECT_EQ(f->next(64, 2, o).what, injected::none);
   const m::injected_fault hit = f->next(64, 3, o);
-  EXPECT_EQ(hit.what, injected::fail);
-  EXPECT_EQ(hit.how.what, m::outcome::remote_operation);
-  EXPECT_EQ(hit.how.why, m::rule::injected);
-  EXPECT_EQ(f->next(64, 9, o).what, injected::none);
-  EXPECT_EQ(f->next(68, 9, o).how.what, m::outcome::retry_exceeded);
+  EXPECT_PAIRS((hit.what, injected::fail), (hit.how.what, m::outcome::remote_operation),
+               (hit.how.why, m::rule::injected), (f->next(64, 9, o).what, injected::none),
+               (f->next(68, 9, o).how.what, m::outcome::retry_exceeded));
 }
 
 TEST(faults, memory_moves_from_a_registration_on) {
@@ -100,13 +98,11 @@ TEST(faults, memory_moves_from_a_registration_on) {
 TEST(faults, ops_that_only_seem_done) {
   const auto f = m::make_faults("skip@3,astray@4=4096/queue1", 0);
   const m::op o{};
-  EXPECT_EQ(f->next(64, 2, o).what, injected::none);
-  EXPECT_EQ(f->next(64, 3, o).what, injected::skip);
-  EXPECT_EQ(f->next(64, 4, o).what, injected::none);
+  EXPECT_PAIRS((f->next(64, 2, o).what, injected::none), (f->next(64, 3, o).what, injected::skip),
+               (f->next(64, 4, o).what, injected::none));
   const m::injected_fault hit = f->next(68, 4, o);
-  EXPECT_EQ(hit.what, injected::astray);
-  EXPECT_EQ(hit.by, 4096u);
-  EXPECT_EQ(m::parse_faults("astray@4=-8").rules[0].by, ~std::uint64_t{7});
+  EXPECT_PAIRS((hit.what, injected::astray), (hit.by, 4096u),
+               (m::parse_faults("astray@4=-8").rules[0].by, ~std::uint64_t{7}));
 }
 
 TEST(faults, scope_by_pe) {
@@ -136,8 +132,7 @@ TEST(faults, ops_are_late_or_lost_for_good) {
   const auto always = m::make_faults("drop=1", 0);
   EXPECT_EQ(always->next(64, 0, o).how.what, m::outcome::retry_exceeded);
   const m::injected_fault late = m::make_faults("delay=1:2ms", 0)->next(64, 0, o);
-  EXPECT_EQ(late.what, injected::delay);
-  EXPECT_EQ(late.wait, std::chrono::milliseconds(2));
+  EXPECT_PAIRS((late.what, injected::delay), (late.wait, std::chrono::milliseconds(2)));
   // Frames take those over.
   EXPECT_EQ(m::make_faults("drop=1", 0, m::fault_level::frames)->next(64, 0, o).what, injected::none);
 }

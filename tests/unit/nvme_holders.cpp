@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The holders of a drive's disks, as proc and sysfs of Linux 6.12 show them.
-#include "transport/nvme/holders.hpp"
-
-#include <filesystem>
-
-#include "../gtest.hpp"
 #include "sysfs_tree.hpp"
+#include "transport/nvme/holders.hpp"
 
 namespace xio::nvme {
 namespace {

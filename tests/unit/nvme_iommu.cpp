@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Both ways to an address space of drives behind vfio: what the kernel is asked, in which order, and what is said when
 // it refuses. tests/vm/nvme.sh has the drives.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"
 #include "transport/nvme/iommufd_abi.hpp"
@@ -33,9 +31,7 @@ TEST(type1, asks_in_vfios_order) {
     std::vector<std::string> expected = group;
     expected.push_back(line(k_container, set_iommu));
     expected.push_back(line(k_group, group_get_device_fd));
-    EXPECT_EQ(k.asked, expected);
-    EXPECT_EQ(k.opened[h.device.get()], "0000:3b:00.0");
-    EXPECT_EQ(k.still_open(), 3u);
+    EXPECT_PAIRS((k.asked, expected), (k.opened[h.device.get()], "0000:3b:00.0"), (k.still_open(), 3u));
     // The domain is there already for the second, if the first has not just left.
     k.asked.clear();
     const vfio_handles second = t.admit(k_place);
@@ -115,8 +111,7 @@ TEST(type1, reads_a_long_reply_at_the_second_try) {
   };
   const auto r = t.ranges(k_place);
   ASSERT_EQ(r.size(), 1u);
-  EXPECT_EQ(r[0].first, 0x1000u);
-  EXPECT_EQ(r[0].last, 0x7fffffu);
+  EXPECT_PAIRS((r[0].first, 0x1000u), (r[0].last, 0x7fffffu));
 }
 
 TEST(iommufd_way, asks_in_iommufds_order) {
@@ -132,8 +127,7 @@ TEST(iommufd_way, asks_in_iommufds_order) {
     EXPECT_LT(h.group.get(), 0);
     // The address space is there already for the second.
     const vfio_handles second = t.admit({"nvme:0000:3c:00.0/1", "0000:3c:00.0", 18, "/dev/vfio/devices/vfio4"});
-    EXPECT_EQ(k.opened[second.device.get()], "/dev/vfio/devices/vfio4");
-    EXPECT_EQ(k.still_open(), 3u);
+    EXPECT_PAIRS((k.opened[second.device.get()], "/dev/vfio/devices/vfio4"), (k.still_open(), 3u));
   }
   EXPECT_EQ(k.still_open(), 1u);
 }
@@ -154,8 +148,7 @@ TEST(iommufd_way, maps_and_unmaps) {
     return u32(a, 0) == 24 && u32(a, 4) == 42 && u64(a, 8) == 0x40000 && u64(a, 16) == 0x3000 ? 0 : -ENOENT;
   };
   t.map(0x7f0000001000, 0x3000, 0x40000);
-  EXPECT_EQ(t.unmap(0x40000, 0x3000), 0);
-  EXPECT_EQ(t.unmap(0x40000, 0x2000), ENOENT);
+  EXPECT_PAIRS((t.unmap(0x40000, 0x3000), 0), (t.unmap(0x40000, 0x2000), ENOENT));
 }
 
 // struct iommu_ioas_iova_ranges: size 0, ioas 4, number 8, reserved 12, address of the list 16, alignment 24.

@@ -3,10 +3,6 @@
 // other devices. tests/vm/nvme.sh has the drives.
 #include <linux/vfio.h>
 
-#include <filesystem>
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
@@ -29,14 +25,13 @@ const std::string k_name = "nvme:0000:3b:00.0/1";
 // --- Names -------------------------------------------------------------------------------------------
 
 TEST(vfio_names, taken_apart) {
-  EXPECT_EQ(parse_vfio_name("nvme:0000:3b:00.0/1").bdf, "0000:3b:00.0");
-  EXPECT_EQ(parse_vfio_name("nvme:0000:3b:00.0/1").nsid, 1u);
-  EXPECT_EQ(parse_vfio_name("nvme:10ab:C1:1F.7/4294967294").bdf, "10ab:c1:1f.7");
-  EXPECT_EQ(parse_vfio_name("nvme:10ab:C1:1F.7/4294967294").nsid, 0xfffffffeu);
-  EXPECT_EQ(parse_vfio_name("nvme:3b:00.0").bdf, "0000:3b:00.0");
-  EXPECT_EQ(parse_vfio_name("nvme:3b:00.0").nsid, 1u);
-  EXPECT_EQ(parse_vfio_name("nvme:0000:3b:00.0/1").bus_devfn, 0x3b00u);
-  EXPECT_EQ(parse_vfio_name("nvme:0000:01:1f.7").bus_devfn, 0x01ffu);
+  EXPECT_PAIRS((parse_vfio_name("nvme:0000:3b:00.0/1").bdf, "0000:3b:00.0"),
+               (parse_vfio_name("nvme:0000:3b:00.0/1").nsid, 1u),
+               (parse_vfio_name("nvme:10ab:C1:1F.7/4294967294").bdf, "10ab:c1:1f.7"),
+               (parse_vfio_name("nvme:10ab:C1:1F.7/4294967294").nsid, 0xfffffffeu),
+               (parse_vfio_name("nvme:3b:00.0").bdf, "0000:3b:00.0"), (parse_vfio_name("nvme:3b:00.0").nsid, 1u),
+               (parse_vfio_name("nvme:0000:3b:00.0/1").bus_devfn, 0x3b00u),
+               (parse_vfio_name("nvme:0000:01:1f.7").bus_devfn, 0x01ffu));
 }
 
 TEST(vfio_names, refused) {

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: MIT
-// The address space that the drives of a process share, and which of the two ways leads to it.
-#include <filesystem>
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
+// Before a drive is opened: the ways to it, the trial of its memory, and pages that are lost.
+#include "base/unique_fd.hpp"
+#include "gpu/gpu.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"
+#include "says.hpp"
 #include "sysfs_tree.hpp"
+#include "transport/nvme/lost_pages.hpp"
+#include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/vfio_space.hpp"
-#include "transport/nvme/vfio_way.hpp"
 
 namespace xio::nvme {
 namespace {
 
 using namespace played_vfio;
+namespace w = wire::nvme;
 using test::refusal;
+using test::says;
 using test::sysfs_tree;
+
+// --- Ways -------------------------------------------------------------------------------------------
+// The address space that the drives of a process share, and which of the two ways leads to it.
 
 // --- One domain for a process ------------------------------------------------------------------------
 
@@ -37,9 +42,7 @@ struct space : testing::TestWithParam<vfio_way> {
 
 TEST_P(space, maps_what_is_the_same_once) {
   const std::uint64_t first = s.map(memory + 100, 5000);
-  EXPECT_EQ(first % 4096, 100u);
-  EXPECT_EQ(s.map(memory + 100, 5000), first);
-  EXPECT_EQ(count(map_request()), 1);
+  EXPECT_PAIRS((first % 4096, 100u), (s.map(memory + 100, 5000), first), (count(map_request()), 1));
   EXPECT_NE(s.map(memory + 100, 200), first);
   // The longer one, by one of its two users and then by the other: the shorter one stays.
   s.unmap(memory + 100, 5000);
@@ -105,8 +108,7 @@ TEST_F(way, auto_is_iommufd_where_it_is_whole) {
                (choose("auto").why, ""), (choose("auto", "").way, vfio_way::type1));
   EXPECT_TRUE(has(choose("auto", "").why, "no file in /dev/vfio/devices"));
   remove(k_iommu);
-  EXPECT_EQ(choose("auto").way, vfio_way::type1);
-  EXPECT_EQ(choose("auto").why, "there is no /dev/iommu");
+  EXPECT_PAIRS((choose("auto").way, vfio_way::type1), (choose("auto").why, "there is no /dev/iommu"));
   EXPECT_FALSE(choose("auto").forced);
 }
 
@@ -127,8 +129,7 @@ TEST_F(way, auto_is_what_may_be_opened) {
 TEST_F(way, auto_is_iommufd_where_there_are_no_groups) {
   remove(k_iommu);
   remove(k_group);
-  EXPECT_EQ(choose("auto").way, vfio_way::iommufd);
-  EXPECT_EQ(choose("auto", "").way, vfio_way::type1);
+  EXPECT_PAIRS((choose("auto").way, vfio_way::iommufd), (choose("auto", "").way, vfio_way::type1));
 }
 
 TEST_F(way, is_forced) {
@@ -149,6 +150,201 @@ TEST_F(way, finds_the_file_of_a_device) {
   for (const char* odd : {"vfio", "vfio-1", "vfio3x", "other3", "vfio99999999999"})
     t.file(folder + odd + "/dev", "1:1\n");
   EXPECT_EQ(find_vfio_cdev(t.root, "0000:3b:00.0"), "");
+}
+
+// --- The trial of memory ----------------------------------------------------------------------------
+// A drive that was given memory and reaches another one is found before any op goes there, and what is on it stays.
+
+constexpr std::uint64_t k_known = 0x10000, k_tried = 0x20000;
+constexpr std::uint32_t k_block = 512;
+
+alignas(4096) unsigned char g_known[k_trial_bytes], g_tried[k_trial_bytes], g_elsewhere[k_trial_bytes];
+
+// A drive of which each direction is set.
+struct drive_plan {
+  unsigned char* reads_from = g_tried;  // where it finds the memory that is tried, when it reads it and when it writes
+  unsigned char* writes_to = g_tried;
+  bool compares = true, ends = true;
+  std::uint32_t status = w::k_ok;
+  int writers = 0;  // commands between which somebody else writes the block
+  unsigned char block[k_block] = {7, 7, 7};
+  std::vector<w::opcode> seen;
+
+  std::uint32_t run(const w::sqe& command) {
+    if (!ends) fail(XIO_ERR_TIMEOUT, "has not completed a command within 10 ms");
+    const auto what = static_cast<w::opcode>(w::opcode_of(command));
+    seen.push_back(what);
+    EXPECT_PAIRS((w::nsid_of(command), 3u), (w::slba_of(command), 0u), (w::blocks_of(command), 1u));
+    if (status != w::k_ok) return status;
+    if (writers > 0 && --writers >= 0) ++block[0];
+    const bool known = w::prp1_of(command) == k_known;
+    EXPECT_TRUE(known || w::prp1_of(command) == k_tried);
+    if (what == w::opcode::compare)
+      return std::memcmp(known ? g_known : reads_from, block, k_block) == 0 ? w::k_ok : w::k_compare_failure;
+    EXPECT_EQ(what, w::opcode::read) << "nothing is written to the drive";
+    std::memcpy(known ? g_known : writes_to, block, k_block);
+    return w::k_ok;
+  }
+};
+
+trial_result tried(drive_plan& plan, std::uint32_t block_bytes = k_block) {
+  std::memset(g_elsewhere, 0, sizeof g_elsewhere);
+  drive_facts facts;
+  facts.nsid = 3;
+  facts.block_bytes = block_bytes;
+  facts.compares = plan.compares;
+  return try_memory(
+      facts, [&](const w::sqe& command) { return plan.run(command); }, {g_known, k_known}, {g_tried, k_tried},
+      gpu::payload());
+}
+trial_verdict verdict_of(drive_plan plan) { return tried(plan).verdict; }
+
+TEST(nvme_memory_trial, takes_a_drive_that_reaches_the_memory) {
+  EXPECT_EQ(verdict_of({}), trial_verdict::same);
+  drive_plan empty;
+  std::memset(empty.block, 0, sizeof empty.block);
+  EXPECT_EQ(verdict_of(empty), trial_verdict::same);
+  drive_plan plain;
+  plain.compares = false;
+  EXPECT_EQ(verdict_of(plain), trial_verdict::same);
+}
+
+TEST(nvme_memory_trial, sees_each_direction_by_itself) {
+  drive_plan reads, writes, both, plain;
+  reads.reads_from = g_elsewhere;
+  writes.writes_to = g_elsewhere;
+  both.reads_from = both.writes_to = g_elsewhere;
+  plain.writes_to = g_elsewhere;
+  plain.compares = false;
+  EXPECT_EQ(verdict_of(reads), trial_verdict::different) << "what kernels store is not read";
+  EXPECT_EQ(verdict_of(writes), trial_verdict::different) << "what the drive writes is not seen";
+  EXPECT_PAIRS((verdict_of(both), trial_verdict::different), (verdict_of(plain), trial_verdict::different));
+}
+
+// Memory elsewhere may hold the very block: of zeroes, for one. A changed word is seen all the same.
+TEST(nvme_memory_trial, is_not_deceived_by_memory_that_holds_the_same) {
+  drive_plan plan;
+  std::memset(plan.block, 0, sizeof plan.block);
+  plan.reads_from = g_elsewhere;
+  EXPECT_EQ(verdict_of(plan), trial_verdict::different);
+}
+
+TEST(nvme_memory_trial, writes_nowhere_once_the_drive_has_read_other_memory) {
+  drive_plan plan;
+  plan.reads_from = plan.writes_to = g_elsewhere;
+  EXPECT_EQ(tried(plan).verdict, trial_verdict::different);
+  EXPECT_EQ(std::count(plan.seen.begin(), plan.seen.end(), w::opcode::read), 3) << "each into known memory";
+}
+
+TEST(nvme_memory_trial, bears_others_who_write_the_block) {
+  drive_plan plan;
+  plan.writers = 3;
+  EXPECT_EQ(verdict_of(plan), trial_verdict::same);
+}
+
+// Its queue takes no more commands.
+TEST(nvme_memory_trial, leaves_a_command_that_does_not_end_to_the_caller) {
+  drive_plan late;
+  late.ends = false;
+  EXPECT_THROW(tried(late), error);
+}
+
+// Nothing is known of the memory then.
+TEST(nvme_memory_trial, blames_no_memory_where_a_command_does_not_end_well) {
+  drive_plan failed;
+  failed.status = w::k_unrecovered_read;
+  const auto bad = tried(failed);
+  EXPECT_EQ(bad.verdict, trial_verdict::unknown);
+  EXPECT_PRED2(says, bad.why, "block 0 cannot be read");
+  drive_plan large;
+  EXPECT_EQ(tried(large, 8192).verdict, trial_verdict::unknown);
+  EXPECT_TRUE(large.seen.empty());
+}
+
+// --- Lost pages -------------------------------------------------------------------------------------
+// Pages that a drive took away with it: a file that becomes shorter has the same fault.
+
+struct nvme_lost_pages : testing::Test {
+  static constexpr std::size_t k_pages = 4;
+  const std::size_t page_ = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+
+  void SetUp() override {
+    file_ = unique_fd(memfd_create("drive", MFD_CLOEXEC));
+    ASSERT_EQ(ftruncate(file_.get(), static_cast<off_t>(k_pages * page_)), 0);
+    base_ = static_cast<volatile unsigned char*>(
+        mmap(nullptr, k_pages * page_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0));
+    ASSERT_NE(const_cast<unsigned char*>(base_), MAP_FAILED);
+  }
+  void TearDown() override { munmap(at(0), k_pages * page_); }
+  void* at(std::size_t page) const { return const_cast<unsigned char*>(base_) + page * page_; }
+  void take_away() { ASSERT_EQ(ftruncate(file_.get(), 0), 0); }
+
+  unique_fd file_;
+  volatile unsigned char* base_ = nullptr;
+};
+
+TEST_F(nvme_lost_pages, reads_find_ones_and_stores_are_kept_from_the_bus) {
+  const lost_pages watch(at(0), k_pages * page_);
+  base_[0] = 7;
+  take_away();
+  EXPECT_EQ(base_[0], 0xff) << "and not what was there before";
+  base_[page_ + 5] = 9;
+  EXPECT_PAIRS((base_[page_ + 5], 9), (base_[page_ + 4], 0xff));
+  EXPECT_EQ(base_[2 * page_], 0xff) << "each page is one of its own";
+  EXPECT_EQ(base_[2 * page_ + 5], 0xff);
+}
+
+// A thread that touches the page meanwhile sees ones as well, and never a page that is not filled yet.
+TEST_F(nvme_lost_pages, many_threads_see_ones) {
+  const lost_pages watch(at(0), k_pages * page_);
+  take_away();
+  std::atomic<int> others{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (std::size_t i = 0; i < k_pages * page_; i += 64)
+        if (base_[i] != 0xff) ++others;
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_EQ(others, 0);
+}
+
+TEST_F(nvme_lost_pages, pages_that_nobody_watches_end_the_process) {
+  EXPECT_EXIT(
+      {
+        const lost_pages watch(at(0), page_);
+        if (ftruncate(file_.get(), 0) != 0) _exit(1);
+        base_[0] = 1;
+        base_[page_] = 1;
+        _exit(0);
+      },
+      testing::KilledBySignal(SIGBUS), "");
+  EXPECT_EXIT(
+      {
+        std::optional<lost_pages> watch(std::in_place, at(0), page_);
+        watch.reset();
+        if (ftruncate(file_.get(), 0) != 0) _exit(1);
+        base_[0] = 1;
+        _exit(0);
+      },
+      testing::KilledBySignal(SIGBUS), "")
+      << "and those that are watched no more";
+}
+
+// The program's own handler goes on having all that is not ours.
+TEST_F(nvme_lost_pages, another_fault_is_left_to_the_handler_before) {
+  EXPECT_EXIT(
+      {
+        struct sigaction mine {};
+        mine.sa_handler = [](int) { _exit(42); };
+        sigaction(SIGBUS, &mine, nullptr);
+        const lost_pages watch(at(0), page_);
+        if (ftruncate(file_.get(), 0) != 0) _exit(1);
+        base_[0] = 1;
+        base_[page_] = 1;
+        _exit(0);
+      },
+      testing::ExitedWithCode(42), "");
 }
 
 }  // namespace

@@ -34,8 +34,7 @@ TEST(nvme_wire, write_and_flush_opcodes) {
   EXPECT_EQ(bytes_of(n::make_io(n::opcode::write, 1, 1, 0, 0, 0, 65536).dw, 2), (std::vector<unsigned>{0x01, 0x00}));
   EXPECT_EQ(n::make_io(n::opcode::write, 1, 1, 0, 0, 0, 65536).dw[12], 0xffffu);
   const n::sqe f = n::make_command(static_cast<std::uint8_t>(n::opcode::flush), 7, 1, 0, 0);
-  EXPECT_EQ(f.dw[0], 0x00070000u);
-  EXPECT_EQ(f.dw[1], 1u);
+  EXPECT_PAIRS((f.dw[0], 0x00070000u), (f.dw[1], 1u));
 }
 
 // Base 2.0, 5.4 and 5.5: QID 15:0 and QSIZE 31:16 (0-based) in dw10; PC bit 0, CQID 31:16 in dw11.
@@ -74,9 +73,8 @@ TEST(nvme_wire, registers) {
   EXPECT_EQ(n::make_cc(0), 0x00460001u);  // EN, IOSQES 6, IOCQES 4
   EXPECT_EQ(n::make_cc(1), 0x00460081u);
   EXPECT_PAIRS((n::cc_iosqes(0x00460001), 6u), (n::cc_iocqes(0x00460001), 4u), (n::cc_shn(0x00464001), 1u));
-  EXPECT_EQ(n::make_aqa(32, 64), 0x003f001fu);
-  EXPECT_EQ(n::aqa_sq_entries(0x003f001f), 32u);
-  EXPECT_EQ(n::aqa_cq_entries(0x003f001f), 64u);
+  EXPECT_PAIRS((n::make_aqa(32, 64), 0x003f001fu), (n::aqa_sq_entries(0x003f001f), 32u),
+               (n::aqa_cq_entries(0x003f001f), 64u));
   // 3.1.3: SQyTDBL at 1000h + 2y(4 << DSTRD), CQyHDBL at 1000h + (2y+1)(4 << DSTRD).
   EXPECT_PAIRS((n::sq_tail_doorbell(0, 0), 0x1000u), (n::cq_head_doorbell(0, 0), 0x1004u),
                (n::sq_tail_doorbell(3, 0), 0x1018u), (n::cq_head_doorbell(3, 1), 0x1038u));
@@ -160,10 +158,9 @@ TEST(nvme_wire, shadow_doorbells) {
 TEST(nvme_wire, log_pages_events_aborts) {
   const n::sqe log = n::make_get_log_page(n::log_page::error_information, 64, true, 0x3000);
   EXPECT_PAIRS((log.dw[0], 0x02u), (log.dw[6], 0x3000u), (log.dw[10], 0x000f8001u));
-  EXPECT_EQ(n::make_get_log_page(n::log_page::health, 512, false, 0).dw[10], 0x007f0002u);
-  EXPECT_EQ(n::make_async_event().dw[0], 0x0cu);
-  EXPECT_EQ(n::make_abort(3, 0x1234).dw[0], 0x08u);
-  EXPECT_EQ(n::make_abort(3, 0x1234).dw[10], 0x12340003u);
-  EXPECT_EQ(n::make_get_features(n::feature::volatile_write_cache).dw[0], 0x0au);
-  EXPECT_EQ(n::make_get_features(n::feature::volatile_write_cache).dw[10], 0x06u);
+  EXPECT_PAIRS((n::make_get_log_page(n::log_page::health, 512, false, 0).dw[10], 0x007f0002u),
+               (n::make_async_event().dw[0], 0x0cu), (n::make_abort(3, 0x1234).dw[0], 0x08u),
+               (n::make_abort(3, 0x1234).dw[10], 0x12340003u),
+               (n::make_get_features(n::feature::volatile_write_cache).dw[0], 0x0au),
+               (n::make_get_features(n::feature::volatile_write_cache).dw[10], 0x06u));
 }

@@ -2,7 +2,6 @@
 // Mistakes of a libfabric's provider, on one that makes them on request (fake_libfabric.cpp): each case in a process
 // of its own, because a process has one libfabric.
 #include "proxy/ofi_fabric.hpp"
-
 #include "../gtest.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
@@ -10,13 +9,7 @@
 
 namespace {
 
-using xio::proxy::key_pair;
-using xio::proxy::ofi_fabric;
-using xio::proxy::ofi_settings;
-using xio::proxy::op_error;
-using xio::proxy::outcome;
-using xio::proxy::rule;
-using xio::proxy::verb;
+using namespace xio::proxy;
 namespace ofi = xio::proxy::ofi;
 
 std::vector<std::uint32_t> g_immediates;

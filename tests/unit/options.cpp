@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The table of options: words become enumerators and nothing else does, numbers keep their limits, programs' settings
 // go before the environment's, and renamed variables say their new name.
-
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
-#include "../gtest.hpp"
-#include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/log.hpp"
+#include "config.h"
 #include "refusal.hpp"
 
 namespace {
@@ -106,9 +102,8 @@ TEST(option_words, others_are_refused_with_all_words_and_the_nearest) {
 TEST(option_numbers, may_be_auto) {
   EXPECT_FALSE(options::defaults().memory_mode.has_value());
   EXPECT_FALSE(with("XIO_RDMA_GID_INDEX", "auto").rdma_gid_index.has_value());
-  EXPECT_EQ(with("XIO_RDMA_GID_INDEX", "255").rdma_gid_index, 255u);
-  EXPECT_EQ(with("XIO_MEMORY_MODE", "0").memory_mode, 0u);
-  EXPECT_EQ(with("XIO_MEMORY_MODE", "15").memory_mode, 15u);
+  EXPECT_PAIRS((with("XIO_RDMA_GID_INDEX", "255").rdma_gid_index, 255u), (with("XIO_MEMORY_MODE", "0").memory_mode, 0u),
+               (with("XIO_MEMORY_MODE", "15").memory_mode, 15u));
   for (const char* wrong : {"-1", "x", "1x", "Auto", " 1", "0x1"})
     EXPECT_PRED2(says, refused({{"XIO_MEMORY_MODE", wrong}}), "is no number; use auto or one in 0..15") << wrong;
   for (const char* wrong : {"16", "99999999999999999999"})
@@ -140,17 +135,15 @@ TEST(option_renames, say_the_new_name) {
   const xio::renamed_variable all[] = {{"XIO_OLD", "XIO_NEW", "0.2"}, {"XIO_ELDER", "XIO_YOUNGER", "0.3"}};
   EXPECT_EQ(xio::say_new_name("XIO_ELDER", all),
             "XIO_ELDER is called XIO_YOUNGER since XIO 0.3; set XIO_YOUNGER and unset XIO_ELDER");
-  EXPECT_EQ(xio::say_new_name("XIO_NEW", all), "");
-  EXPECT_EQ(xio::say_new_name("XIO_OL", all), "");
-  EXPECT_EQ(xio::say_new_name("XIO_OLD", {}), "");
+  EXPECT_PAIRS((xio::say_new_name("XIO_NEW", all), ""), (xio::say_new_name("XIO_OL", all), ""),
+               (xio::say_new_name("XIO_OLD", {}), ""));
 }
 
 TEST(option_rows, stand_in_groups_with_test_knobs_last) {
   std::size_t count = 0;
   const xio::option_row* rows = xio::option_rows(&count);
   ASSERT_GT(count, 0u);
-  EXPECT_EQ(rows[0].group, xio::option_group::user);
-  EXPECT_EQ(rows[count - 1].group, xio::option_group::test);
+  EXPECT_PAIRS((rows[0].group, xio::option_group::user), (rows[count - 1].group, xio::option_group::test));
   for (std::size_t i = 0; i < count; ++i) {
     const bool knob =
         std::strstr(rows[i].variable, "XIO_MODEL_") != nullptr || std::strstr(rows[i].variable, "XIO_HOST_") != nullptr;

@@ -7,7 +7,6 @@
 
 #include <xio/xio_device.hpp>
 
-#include "../gtest.hpp"
 #include "says.hpp"
 
 namespace {

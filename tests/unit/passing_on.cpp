@@ -219,9 +219,8 @@ TEST(passing_on, barriers_with_one_release_do_not_order_four_pes) {
     }
     return not_ordered(lists);
   };
-  EXPECT_EQ(with_one_release(2), pairs{});
-  EXPECT_EQ(with_one_release(3), pairs{});
-  EXPECT_EQ(with_one_release(4), (pairs{{0, 3}, {1, 0}, {2, 1}, {3, 2}}));
+  EXPECT_PAIRS((with_one_release(2), pairs{}), (with_one_release(3), pairs{}),
+               (with_one_release(4), (pairs{{0, 3}, {1, 0}, {2, 1}, {3, 2}})));
 }
 
 // And no fence is paid for that is not needed: what a PE pays for a barrier is one more release for each round that

@@ -5,14 +5,10 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
-#include "transport/nvme/vfio_calls.hpp"
 #include "transport/nvme/vfio_iommu.hpp"
 
 namespace xio::nvme::played_vfio {

@@ -54,8 +54,7 @@ TEST(queue_rota, looks_at_the_busy_in_each_poll_and_at_eight_others) {
   r.poll(200);
   const unsigned before = r.all_looks(), busy = r.at(500).looks;
   r.poll(1000);
-  EXPECT_EQ(r.at(500).looks - busy, 1000u);
-  EXPECT_EQ(r.all_looks() - before, 1000u * 9);
+  EXPECT_PAIRS((r.at(500).looks - busy, 1000u), (r.all_looks() - before, 1000u * 9));
 }
 
 TEST(queue_rota, forgets_none) {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Which way RDMA goes in a world, by what every PE offers.
-#include "transport/rdma/carrier.hpp"
-
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
+#include "transport/rdma/carrier.hpp"
 
 namespace {
 
 using xio::log::level;
-using xio::rdma::carrier;
-using xio::rdma::carrier_offer;
+using namespace xio::rdma;
 using xio::test::says;
 
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
@@ -166,8 +163,6 @@ TEST(rdma_carrier, every_pe_can_say_why_its_device_is_not_used) {
   });
   EXPECT_EQ(r.lines_with("no hardware: PE 2: the driver?is gone"), 3) << r.log;
 }
-
-using xio::rdma::direct_state;
 
 struct one_pe {
   direct_state state = direct_state::ready;

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What an honest PE says when another one sends nonsense while RDMA is set up.
-#include "transport/rdma/exchange.hpp"
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "liar.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
+#include "transport/rdma/exchange.hpp"
 #include "transport/rdma/rdma.hpp"
 
 namespace {
 
-using xio::test::liar;
-using xio::test::refusal;
-using xio::test::says;
+using namespace xio::test;
 
 namespace rdma = xio::rdma;
 
@@ -34,13 +29,11 @@ TEST(rdma_exchange, honest_peers_agree) {
   liar c([](unsigned char*) {});
   const auto all = rdma::exchange_identities(c, k_mine, XIO_OK);
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[1].heap_base, 0x10000u);
-  EXPECT_EQ(all[1].heap_rkey[0], 0x100u);
-  EXPECT_EQ(all[1].nic_addresses[0], k_mine.nic_addresses[0]);
+  EXPECT_PAIRS((all[1].heap_base, 0x10000u), (all[1].heap_rkey[0], 0x100u),
+               (all[1].nic_addresses[0], k_mine.nic_addresses[0]));
   const auto queues = rdma::exchange_queues(c, k_queues, 1, XIO_OK);
   ASSERT_EQ(queues.size(), 2u);
-  EXPECT_EQ(queues[0].number, 64u);
-  EXPECT_EQ(queues[1].number, 64u);
+  EXPECT_PAIRS((queues[0].number, 64u), (queues[1].number, 64u));
 }
 
 TEST(rdma_exchange, every_lie_names_the_pe) {
@@ -109,8 +102,7 @@ class crowd final : public xio::bootstrap::channel {
 struct cost {
   int pes;
   std::uint32_t queues;  // to each, of all contexts
-  std::size_t address;
-  std::size_t bytes;
+  std::size_t address, bytes;
 };
 
 // In one exchange each PE tells each 16 bytes, and of each queue pair 4 and its address. The lengths of addresses are

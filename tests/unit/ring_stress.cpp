@@ -8,9 +8,7 @@
 namespace {
 
 using namespace xio::test;
-using xio::dev::ring_state;
-using xio::dev::ring_view;
-using xio::dev::world_view;
+using namespace xio::dev;
 
 u32 count_in(const xio::gpu::buffer& b) {
   u32 count = 0;
@@ -60,8 +58,7 @@ class ring_under_test {
     ring_state state;
     xio::gpu::copy(&state, view_.state, sizeof state);
     EXPECT_PAIRS((wrong_entries_, 0u), (count_in(bad_doorbells_), 0u), (state.failed, 0u));
-    u64 slots = 0;
-    u64 posted = 0;
+    u64 slots = 0, posted = 0;
     for (u32 op = 0; op < ops; ++op) {
       const u32 wanted = ring_of(op, rings) == which ? slots_of(op, most) : 0;
       ASSERT_EQ(seen_[op], wanted) << "entries of op " << op;
@@ -109,8 +106,7 @@ class ring_under_test {
 
   xio::gpu::buffer state_, marks_, slots_, words_, bad_doorbells_;
   ring_view view_{};
-  u64 consumed_;
-  u64 start_;
+  u64 consumed_, start_;
   std::vector<u32> seen_;  // entries of each op
   u32 wrong_entries_ = 0;
   std::atomic<bool> stop_{false};
@@ -120,8 +116,7 @@ class ring_under_test {
 struct shape {
   u32 depth;
   u64 start;
-  u32 rings;
-  u32 most_slots;
+  u32 rings, most_slots;
   bool waves = true;  // else every lane has a workgroup of its own
 };
 

@@ -42,8 +42,7 @@ struct job {
   const dev::world_view* world;
   u32* failures;  // as bad_doorbells
   u32 ops;        // per lane
-  u32 rings_used;
-  u32 most_slots;
+  u32 rings_used, most_slots;
 };
 
 // How many entries op `op` takes; the host asks the same.

@@ -6,7 +6,6 @@
 #include "xio/device/impl/ring.hpp"
 
 namespace xio::test {
-
 namespace {
 
 using namespace xio::dev;

@@ -8,7 +8,6 @@
 #include "../gtest.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/sdma.hpp"
 
 namespace {
 
@@ -116,8 +115,7 @@ HSAKMT_STATUS HSAKMTAPI hsaKmtDestroyQueue(HSA_QUEUEID id) {
 namespace xio::sdma {
 namespace {
 
-class sdma_hsakmt : public testing::Test {
- protected:
+struct sdma_hsakmt : testing::Test {
   void SetUp() override { g_library = {}; }
   void TearDown() override {
     EXPECT_TRUE(g_library.memory.empty());
@@ -166,8 +164,7 @@ TEST_F(sdma_hsakmt, the_end_of_one_engine_leaves_the_other_its_topology) {
   EXPECT_NO_THROW(q = make_queue(*second));
   q.reset();
   second.reset();
-  EXPECT_EQ(g_library.releases, 1);
-  EXPECT_EQ(g_library.opened, 0);
+  EXPECT_PAIRS((g_library.releases, 1), (g_library.opened, 0));
 }
 
 // HIP's runtime is one that has the library open all the time, where it is a shared library.

@@ -2,15 +2,10 @@
 // ioctl_driver.cpp over a kernel of this file, which keeps the rules of the true one (linux amdkfd kfd_chardev.c,
 // kfd_queue.c): objects are freed once no GPU maps them, a queue's ring and pointers are whole mappings and stay while
 // it lives, and memory shows as a dma-buf.
-#include <filesystem>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
-#include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
 #include "sysfs_tree.hpp"
-#include "transport/sdma/kfd_driver.hpp"
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/kfd_uapi.hpp"
@@ -149,8 +144,7 @@ class fake_kernel final : public kfd_kernel {
   }();
 };
 
-class sdma_ioctls : public testing::Test {
- protected:
+struct sdma_ioctls : testing::Test {
   // A processor, and a GPU with 2 engines for PCIe, 3 for xGMI, and a link to another GPU that a cgroup hides.
   void SetUp() override {
     const std::string nodes = "/sys/class/kfd/kfd/topology/nodes/";
@@ -184,8 +178,7 @@ TEST_F(sdma_ioctls, gpus_are_what_the_kernel_says_and_this_process_may_use) {
   EXPECT_TRUE(gpus[0].facts.by_engine);
   ASSERT_EQ(gpus[0].links.size(), 2u);
   EXPECT_FALSE(gpus[0].links[0].facts.xgmi);
-  EXPECT_EQ(gpus[0].links[1].to_node, 2u);
-  EXPECT_EQ(gpus[0].links[1].facts.recommended, 20u);
+  EXPECT_PAIRS((gpus[0].links[1].to_node, 2u), (gpus[0].links[1].facts.recommended, 20u));
   m_.minor = 16;
   EXPECT_FALSE(open()->gpus()[0].facts.by_engine);
   std::filesystem::remove(tree_.root + "/dev/dri/renderD128");

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Queues of the GPU's own copy engines, over a simulated driver: which calls it gets, in which order, and that
 // everything is given back when any of them fails. On a machine without /dev/kfd also that the real one says so.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "topology/kfd_node.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/sdma.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
@@ -64,8 +61,7 @@ class fake_driver final : public kfd_driver {
     return p;
   }
   void free_ring(void* ring, std::size_t bytes) noexcept override {
-    EXPECT_EQ(l_.rings.count(ring), 1u);
-    EXPECT_EQ(l_.rings[ring], bytes);
+    EXPECT_PAIRS((l_.rings.count(ring), 1u), (l_.rings[ring], bytes));
     l_.rings.erase(ring);
     std::free(ring);
     l_.calls.emplace_back("free");
@@ -173,8 +169,7 @@ TEST(sdma_kfd, an_engine_at_work_ends_before_what_it_writes_to_goes) {
   auto q = e->create_queue({depth(), 0, -1, 0, false});
   l.views[100] = q->view();
   q.reset();
-  EXPECT_EQ(l.calls.back(), "free");
-  EXPECT_EQ(l.last_state.credits, static_cast<std::int64_t>(depth()));
+  EXPECT_PAIRS((l.calls.back(), "free"), (l.last_state.credits, static_cast<std::int64_t>(depth())));
 }
 
 TEST(sdma_kfd, whatever_fails_everything_goes_back) {

@@ -4,7 +4,6 @@
 // core/inc/sdma_registers.h.
 #include "../gtest.hpp"
 #include "model/sdma/decode.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace {
 
@@ -74,9 +73,8 @@ TEST(sdma_wire, poll_memory) {
 TEST(sdma_wire, const_fill_of_dwords) {
   auto dw = poisoned<6>();
   wire::encode_const_fill(dw.data(), 0x0000123456789abc, 0xa5a5a5a5, 4096);
-  EXPECT_EQ(dw, (std::array<u32, 6>{0x8000000b, 0x56789abc, 0x00001234, 0xa5a5a5a5, 4092, 0xdeadbeef}));
-  EXPECT_EQ(wire::fill_bytes(4092, 2), 4096u);
-  EXPECT_EQ(wire::fill_bytes(4095, 2), 4096u);
+  EXPECT_PAIRS((dw, (std::array<u32, 6>{0x8000000b, 0x56789abc, 0x00001234, 0xa5a5a5a5, 4092, 0xdeadbeef})),
+               (wire::fill_bytes(4092, 2), 4096u), (wire::fill_bytes(4095, 2), 4096u));
 }
 
 TEST(sdma_wire, const_fill_of_bytes) {
@@ -93,8 +91,7 @@ TEST(sdma_wire, write_timestamp_and_trap) {
   wire::encode_timestamp(dw.data(), 0x0000123456789aa0);
   EXPECT_PAIRS((dw[0], 0x0000020du), (dw[1], 0x56789aa0u), (dw[2], 0x00001234u));
   wire::encode_trap(dw.data(), 7);
-  EXPECT_EQ(dw[0], 6u);
-  EXPECT_EQ(dw[1], 7u);
+  EXPECT_PAIRS((dw[0], 6u), (dw[1], 7u));
 }
 
 // From gfx10 on mtype, [18:16], is 3: uncached (sdma_v5_0_ring_emit_fence and its successors).
@@ -145,8 +142,7 @@ TEST(sdma_wire, counts_by_generation) {
     EXPECT_EQ(wire::copy_bytes_max(g), 0x40000000u) << g;
     EXPECT_EQ(wire::fill_bytes_max(g), 0x40000000u) << g;
   }
-  EXPECT_EQ(wire::copy_bytes_max(wire::gen_10_3), 0x40000000u);
-  EXPECT_EQ(wire::fill_bytes_max(wire::gen_10_3), 0x400000u);
+  EXPECT_PAIRS((wire::copy_bytes_max(wire::gen_10_3), 0x40000000u), (wire::fill_bytes_max(wire::gen_10_3), 0x400000u));
 }
 
 // --- Tiles ------------------------------------------------------------------------------------------------------
@@ -179,8 +175,7 @@ TEST(sdma_wire, tile_between_dwords) {
   wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1003, 0x2001, 16, 16, 5, 5, 0});
   EXPECT_PAIRS((dw[1], 0x2000u), (dw[3], 1u), (dw[6], 0x1000u), (dw[8], 3u));
   wire::encode_tile(dw.data(), wire::gen_9_0a, wire::tile{0x1002, 0x2000, 16, 16, 5, 5, 1});
-  EXPECT_EQ(dw[3], 0u);
-  EXPECT_EQ(dw[8], 1u);
+  EXPECT_PAIRS((dw[3], 0u), (dw[8], 1u));
 }
 
 TEST(sdma_wire, tiles_that_fit_one_packet) {
@@ -193,8 +188,7 @@ TEST(sdma_wire, tiles_that_fit_one_packet) {
   for (const u32 g : {wire::gen_9_0, wire::gen_11, wire::gen_12}) {
     const u32 extent = g == wire::gen_12 ? 65536 : 16384;
     const u32 pitch = g == wire::gen_12 ? 65536 : 524288;
-    EXPECT_EQ(wire::tile_extent_max(g), extent);
-    EXPECT_EQ(wire::tile_pitch_max(g), pitch);
+    EXPECT_PAIRS((wire::tile_extent_max(g), extent), (wire::tile_pitch_max(g), pitch));
     EXPECT_TRUE(fits(g, [](wire::tile&) {}));
     EXPECT_FALSE(fits(g, [](wire::tile& t) { t.width = 0; }));
     EXPECT_FALSE(fits(g, [](wire::tile& t) { t.height = 0; }));

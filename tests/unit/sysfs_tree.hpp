@@ -7,8 +7,7 @@
 
 namespace xio::test {
 
-class sysfs_tree {
- public:
+struct sysfs_tree {
   sysfs_tree() {
     std::string name = testing::TempDir() + "/xio_sysfs_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder " << name;
@@ -18,8 +17,7 @@ class sysfs_tree {
     std::error_code ec;
     std::filesystem::remove_all(root, ec);
   }
-  sysfs_tree(const sysfs_tree&) = delete;
-  sysfs_tree& operator=(const sysfs_tree&) = delete;
+  sysfs_tree& operator=(sysfs_tree&&) = delete;
 
   void file(const std::string& path, const std::string& text) const {
     const std::filesystem::path at = root + path;

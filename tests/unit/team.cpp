@@ -2,22 +2,15 @@
 // Teams on the host: members, the memory that serves all teams of one call, and the sentences for calls that were
 // refused, from records as kernels write them.
 #include "ctx/team.hpp"
-
-#include <fmt/core.h>
-
-#include "../gtest.hpp"
 #include "base/error.hpp"
 #include "ctx/team_text.hpp"
 #include "says.hpp"
-#include "xio/device/impl/team_layout.hpp"
 #include "xio/device/impl/team_tag.hpp"
 
 namespace xio {
 namespace {
 
-using dev::teams::op;
-using dev::teams::refusal;
-using dev::teams::tag_of;
+using namespace dev::teams;
 
 void expect_words(const std::string& text, std::initializer_list<const char*> words) {
   for (const char* one : words) EXPECT_PRED2(test::says, text, one);

@@ -4,16 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <numeric>
-#include <span>
 #include <thread>
-#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 

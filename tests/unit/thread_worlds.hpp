@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Worlds whose PEs are threads of one process, and what a call in one of them came to.
 #pragma once
-#include "../gtest.hpp"
 #include "ctx/world.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"

@@ -31,8 +31,7 @@ class trapped_page {
     action.sa_sigaction = &on_step;
     sigaction(SIGTRAP, &action, &old_step_);
   }
-  trapped_page(const trapped_page&) = delete;
-  trapped_page& operator=(const trapped_page&) = delete;
+  trapped_page& operator=(trapped_page&&) = delete;
   ~trapped_page() {
     sigaction(SIGSEGV, &old_fault_, nullptr);
     sigaction(SIGTRAP, &old_step_, nullptr);

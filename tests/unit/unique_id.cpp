@@ -3,11 +3,9 @@
 // numbers gets the reason in time, and so do the others.
 
 #include "bootstrap/unique_id.hpp"
-
 #include "base/fnv.hpp"
 #include "bootstrap_rig.hpp"
 #include "says.hpp"
-#include "xio/xio.h"
 
 using namespace rig;
 using xio::bootstrap::connect_unique_id;
@@ -79,10 +77,8 @@ TEST(unique_id, makes_worlds_of_the_c_interface_beside_other_words_of_the_enviro
     const auto attr = attr_for(&id, rank, 3);
     xio_world_t* w = nullptr;
     ASSERT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
-    EXPECT_EQ(xio_my_pe(w), rank);
-    EXPECT_EQ(xio_n_pes(w), 3);
-    EXPECT_EQ(xio_host_barrier(w), XIO_OK) << xio_last_error();
-    EXPECT_EQ(xio_finalize(w), XIO_OK) << xio_last_error();
+    EXPECT_PAIRS((xio_my_pe(w), rank), (xio_n_pes(w), 3), (xio_host_barrier(w), XIO_OK) << xio_last_error(),
+                 (xio_finalize(w), XIO_OK) << xio_last_error());
   });
   unsetenv("XIO_TCP_ROOT");
   unsetenv("XIO_TCP_SIZE");

@@ -4,8 +4,6 @@
 
 #include <random>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace xio::proxy {
@@ -114,9 +112,8 @@ TEST(verbs_pair, unequal_ports_are_refused_by_name_of_both_ends) {
 TEST(verbs_pair, the_smaller_mtu_is_taken) {
   verbs_address mine = roce("mlx5_0", 1, 10), remote = roce("mlx5_3", 2, 20);
   remote.mtu = 3;
-  EXPECT_EQ(agree_mtu(mine, remote, 4, 0), 3);
-  EXPECT_EQ(agree_mtu(remote, mine, 4, 0), 3);
-  EXPECT_EQ(agree_mtu(mine, remote, 4, 2), 2);
+  EXPECT_PAIRS((agree_mtu(mine, remote, 4, 0), 3), (agree_mtu(remote, mine, 4, 0), 3),
+               (agree_mtu(mine, remote, 4, 2), 2));
   expect_words(refusal([&] { agree_mtu(mine, remote, 4, 5); }),
                {"XIO_RDMA_MTU=4096", "mlx5_0:1", "mlx5_3:1", "PE 4", "at most 1024"});
 }

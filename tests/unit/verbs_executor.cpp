@@ -6,7 +6,6 @@
 
 #include <arpa/inet.h>
 
-#include <deque>
 #include <numeric>
 
 namespace {
@@ -151,11 +150,9 @@ TEST(verbs_executor, write_and_read) {
   EXPECT_TRUE(r.d.requests.empty()) << "posted together, by advance";
   EXPECT_EQ(r.e.advance(1 << 20), 200u);
   ASSERT_EQ(r.d.chains, (std::vector<std::size_t>{2}));
-  EXPECT_EQ(r.d.requests[0].wr.opcode, IBV_WR_RDMA_WRITE);
-  EXPECT_EQ(r.d.requests[1].wr.opcode, IBV_WR_RDMA_READ);
+  EXPECT_PAIRS((r.d.requests[0].wr.opcode, IBV_WR_RDMA_WRITE), (r.d.requests[1].wr.opcode, IBV_WR_RDMA_READ));
   for (const posted& p : r.d.requests) {
-    EXPECT_EQ(p.wr.wr.rdma.remote_addr, 0x7000'0000'0000u);
-    EXPECT_EQ(p.wr.wr.rdma.rkey, 0x1234u);
+    EXPECT_PAIRS((p.wr.wr.rdma.remote_addr, 0x7000'0000'0000u), (p.wr.wr.rdma.rkey, 0x1234u));
     ASSERT_EQ(p.spans.size(), 1u);
     EXPECT_PAIRS((p.spans[0].addr, 0x10000u), (p.spans[0].length, 100u), (p.spans[0].lkey, 0x77u));
   }
@@ -201,8 +198,7 @@ TEST(verbs_executor, inline_bytes_go_inline_or_by_registered_memory) {
   for (const std::uint32_t n : {0u, 1u, 64u, 65u, 972u}) ASSERT_TRUE(r.e.begin(inline_of(n)));
   r.e.advance(1 << 20);
   ASSERT_EQ(r.d.requests.size(), 5u);
-  EXPECT_EQ(r.d.requests[0].wr.num_sge, 0);
-  EXPECT_EQ(r.d.requests[1].inlined, (std::vector<unsigned char>{1}));
+  EXPECT_PAIRS((r.d.requests[0].wr.num_sge, 0), (r.d.requests[1].inlined, (std::vector<unsigned char>{1})));
   const op o = inline_of(64);
   EXPECT_EQ(r.d.requests[2].inlined, std::vector<unsigned char>(o.inlined.begin(), o.inlined.begin() + 64));
   for (const std::size_t i : {3u, 4u}) {
@@ -285,8 +281,7 @@ TEST(verbs_executor, the_last_of_a_chain_and_the_users_ask_for_a_completion) {
   EXPECT_EQ(r.good_ends(), 4) << "one completion covers all before it";
   r.d.complete(9);
   r.e.advance(1);
-  EXPECT_EQ(r.good_ends(), 6);
-  EXPECT_EQ(r.good_ends(), 0);
+  EXPECT_PAIRS((r.good_ends(), 6), (r.good_ends(), 0));
 }
 
 TEST(verbs_executor, a_long_chain_asks_in_between) {
@@ -329,8 +324,7 @@ TEST(verbs_executor, nops_end_in_turn) {
   EXPECT_EQ(r.good_ends(), 0);
   r.d.complete(0);
   r.e.advance(1);
-  EXPECT_EQ(r.good_ends(), 2);
-  EXPECT_EQ(r.d.requests.size(), 1u);
+  EXPECT_PAIRS((r.good_ends(), 2), (r.d.requests.size(), 1u));
 }
 
 // --- Failures ----------------------------------------------------------------------------------------
@@ -356,9 +350,8 @@ TEST(verbs_executor, a_request_that_cannot_be_posted_is_a_failure) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
   r.e.advance(1);
   op_error how;
-  EXPECT_EQ(r.ends(&how), 0);
-  EXPECT_EQ(how.what, outcome::local_qp_operation);
-  EXPECT_EQ(r.e.vendor(), static_cast<std::uint32_t>(EINVAL));
+  EXPECT_PAIRS((r.ends(&how), 0), (how.what, outcome::local_qp_operation),
+               (r.e.vendor(), static_cast<std::uint32_t>(EINVAL)));
   EXPECT_EQ(g_states_set, std::vector{IBV_QPS_ERR}) << "request 0 must not move data after its failure";
 }
 

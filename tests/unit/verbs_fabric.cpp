@@ -2,11 +2,6 @@
 // The verbs fabric's sentences: of memory that a device does not take, and of the device's events. libibverbs is this
 // file's.
 #include "proxy/verbs_fabric.hpp"
-
-#include <deque>
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
 
 namespace {
@@ -54,8 +49,7 @@ verbs_port port() {
   return p;
 }
 
-class verbs_memory : public testing::Test {
- protected:
+struct verbs_memory : testing::Test {
   void TearDown() override { g = {}; }
   // The sentence when a device refuses memory that was exported so.
   std::string refused(gpu::exported_memory memory, int err) {

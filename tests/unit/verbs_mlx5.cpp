@@ -60,8 +60,7 @@ TEST(mlx5_command, fields_lie_where_they_are_and_nowhere_else) {
   EXPECT_PAIRS((bytes[0], 0xfd), (bytes[1], 0x69), (bytes[2], 0x7f));
   for (int i = 3; i < 8; ++i) EXPECT_EQ(bytes[i], 0xff);
   put(bytes, {0, 64}, 0x0102030405060708);
-  EXPECT_EQ(bytes[0], 1);
-  EXPECT_EQ(bytes[7], 8);
+  EXPECT_PAIRS((bytes[0], 1), (bytes[7], 8));
 }
 
 TEST(mlx5_command, create_cq) {

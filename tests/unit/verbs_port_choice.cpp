@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which RDMA ports are chosen, by which GID, and what is said when none can be.
-#include "transport/rdma/verbs/port_choice.hpp"
-
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "refusal.hpp"
+#include "transport/rdma/verbs/port_choice.hpp"
 
 namespace xio::rdma {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
 #include "proxy/verbs_queue.hpp"
-
 #include "../gtest.hpp"
 #include "base/error.hpp"
 
@@ -111,8 +110,7 @@ TEST(verbs_queue, deep_queues_take_fewer_spans_a_request) {
     EXPECT_EQ(q.depth(), depth);
     EXPECT_GE(q.max_sge(), 1u);
     EXPECT_LT(q.max_sge(), 30u);
-    EXPECT_EQ(q.max_sge(), r.d.made.max_send_sge);
-    EXPECT_EQ(q.max_inline(), r.d.made.max_inline_data);
+    EXPECT_PAIRS((q.max_sge(), r.d.made.max_send_sge), (q.max_inline(), r.d.made.max_inline_data));
   }
 }
 
@@ -175,8 +173,7 @@ TEST(verbs_queue, fewer_spans_alone_leave_the_completion_queue_as_it_is) {
   rig r(32768, 8192);
   const verbs_queue q(r.port, r.path, 1, nullptr);
   EXPECT_LT(q.max_sge(), 30u);
-  EXPECT_EQ(r.d.cq_asked, sizes{8192});
-  EXPECT_EQ(r.d.made_cqe, 8192);
+  EXPECT_PAIRS((r.d.cq_asked, sizes{8192}), (r.d.made_cqe, 8192));
 }
 
 TEST(verbs_queue, a_refused_completion_queue_halves_the_depth) {

@@ -163,8 +163,7 @@ TEST(view, the_leader_waits_for_those_that_do_not_call) {
   w.at(2).begin();
   w.call(2);
   w.run();
-  EXPECT_EQ(w.at(0).number(), 0u);
-  EXPECT_EQ(w.at(0).awaited().list(), std::vector<int>{1});
+  EXPECT_PAIRS((w.at(0).number(), 0u), (w.at(0).awaited().list(), std::vector<int>{1}));
   w.at(1).begin();
   w.call(1);
   w.run();

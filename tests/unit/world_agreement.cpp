@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Collective calls: what one PE did wrong is an error on every PE, with the PE and the values in the sentence.
-#include <span>
 
-#include "../gtest.hpp"
 #include "ctx/agreement.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"

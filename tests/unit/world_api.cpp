@@ -6,15 +6,12 @@
 
 #include <filesystem>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "base/thread.hpp"
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
 #include "xio/sdma.h"
-#include "xio/xio.h"
 
 namespace {
 
@@ -36,8 +33,7 @@ char byte_at(const void* heap, std::size_t i) {
   return c;
 }
 
-class api : public testing::Test {
- protected:
+struct api : testing::Test {
   void SetUp() override { ASSERT_NE(w_ = start(), nullptr); }
   void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
   xio_world_t* w_ = nullptr;
@@ -48,9 +44,7 @@ class api : public testing::Test {
 TEST(api_world, starts_ends_and_starts_again) {
   for (int i = 0; i < 3; ++i) {
     xio_world_t* w = start();
-    EXPECT_EQ(xio_my_pe(w), 0);
-    EXPECT_EQ(xio_n_pes(w), 1);
-    EXPECT_EQ(xio_finalize(w), XIO_OK);
+    EXPECT_PAIRS((xio_my_pe(w), 0), (xio_n_pes(w), 1), (xio_finalize(w), XIO_OK));
   }
 }
 
@@ -66,10 +60,8 @@ TEST(api_world, several_live_at_once_and_apart) {
   xio_ctx_t of_a{};
   ASSERT_EQ(xio_ctx_create(a, nullptr, &of_a), XIO_OK);
   EXPECT_REFUSED(xio_ctx_destroy(b, of_a), XIO_ERR_ARG, "not of this world");
-  EXPECT_EQ(xio_finalize(a), XIO_OK);
-  EXPECT_EQ(byte_at(in_b, 999), 0);
-  EXPECT_EQ(xio_free(b, in_b), XIO_OK);
-  EXPECT_EQ(xio_finalize(b), XIO_OK);
+  EXPECT_PAIRS((xio_finalize(a), XIO_OK), (byte_at(in_b, 999), 0), (xio_free(b, in_b), XIO_OK),
+               (xio_finalize(b), XIO_OK));
 }
 
 TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
@@ -102,10 +94,8 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
     EXPECT_REFUSED(xio_storage_size(w, s, nullptr, nullptr), wanted, words);
     EXPECT_REFUSED(xio_storage_grow(w, s, 1), wanted, words);
     EXPECT_REFUSED(xio_storage_stats(w, s, &stats), wanted, words);
-    EXPECT_EQ(xio_route_name(w, c, 8, 0), nullptr);
-    EXPECT_EQ(xio_ptr(w, &local, 0), nullptr);
-    EXPECT_EQ(xio_my_pe(w), -1);
-    EXPECT_EQ(xio_n_pes(w), -1);
+    EXPECT_PAIRS((xio_route_name(w, c, 8, 0), nullptr), (xio_ptr(w, &local, 0), nullptr), (xio_my_pe(w), -1),
+                 (xio_n_pes(w), -1));
   };
   every(nullptr, XIO_ERR_ARG, "world is null");
   every(stale, XIO_ERR_STATE, "was finalized");
@@ -197,10 +187,7 @@ TEST(api_world, a_forked_child_is_refused_everywhere) {
   close(ends[0]);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(xio_host_barrier(w), XIO_OK);
-  EXPECT_EQ(xio_mem_free(block), XIO_OK);
-  EXPECT_EQ(xio_finalize(w), XIO_OK);
+  EXPECT_PAIRS((status, 0), (xio_host_barrier(w), XIO_OK), (xio_mem_free(block), XIO_OK), (xio_finalize(w), XIO_OK));
 }
 
 TEST(api_world, init_says_what_is_wrong_with_the_environment) {
@@ -302,11 +289,8 @@ TEST_F(api, dropped_blocks_leave_the_list_as_they_are_freed) {
 TEST_F(api, ptr_is_null_but_for_symmetric_memory) {
   void* p = nullptr;
   ASSERT_EQ(xio_malloc(w_, 64, &p), XIO_OK);
-  EXPECT_EQ(xio_ptr(w_, p, 0), p);
-  EXPECT_EQ(xio_ptr(w_, p, 1), nullptr);
-  EXPECT_EQ(xio_ptr(w_, p, -1), nullptr);
-  EXPECT_EQ(xio_ptr(w_, &p, 0), nullptr);
-  EXPECT_EQ(xio_ptr(w_, nullptr, 0), nullptr);
+  EXPECT_PAIRS((xio_ptr(w_, p, 0), p), (xio_ptr(w_, p, 1), nullptr), (xio_ptr(w_, p, -1), nullptr),
+               (xio_ptr(w_, &p, 0), nullptr), (xio_ptr(w_, nullptr, 0), nullptr));
 }
 
 // --- Contexts ----------------------------------------------------------------------------------------
@@ -343,9 +327,8 @@ TEST_F(api, contexts_are_refused_after_their_end) {
   EXPECT_STREQ(info.engine, "");
   EXPECT_STREQ(info.sentence, "");
   const void* before = c.view;
-  EXPECT_EQ(xio_ctx_recover(w_, c), XIO_OK) << xio_last_error();
-  EXPECT_EQ(c.view, before);
-  EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK);
+  EXPECT_PAIRS((xio_ctx_recover(w_, c), XIO_OK) << xio_last_error(), (c.view, before),
+               (xio_ctx_destroy(w_, c), XIO_OK));
   EXPECT_REFUSED(xio_ctx_destroy(w_, c), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_recover(w_, c), XIO_ERR_STATE, "destroyed already");
   EXPECT_REFUSED(xio_ctx_stats(w_, c, XIO_ROUTE_RDMA, &stats), XIO_ERR_STATE, "destroyed already");
@@ -410,9 +393,7 @@ TEST_F(api, storages_open_tell_their_size_and_close) {
   EXPECT_REFUSED(xio_storage_open(w_, name.c_str(), &attr, &more), XIO_ERR_NO_MEMORY, "close one");
   uint64_t bytes = 0;
   uint32_t block = 0;
-  EXPECT_EQ(xio_storage_size(w_, open[0], &bytes, &block), XIO_OK);
-  EXPECT_EQ(block, 512u);
-  EXPECT_EQ(bytes, 10000u);
+  EXPECT_PAIRS((xio_storage_size(w_, open[0], &bytes, &block), XIO_OK), (block, 512u), (bytes, 10000u));
   EXPECT_REFUSED(xio_storage_grow(w_, open[0], 10001), XIO_ERR_ARG, "from 10000 to 10001 bytes: open it without READ");
   ASSERT_EQ(truncate(path, 10007), 0);
   EXPECT_EQ(xio_storage_grow(w_, open[0], 0), XIO_OK) << xio_last_error();

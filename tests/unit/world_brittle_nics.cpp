@@ -3,9 +3,6 @@
 //
 // This program brings an rdma::open of its own, which the linker takes before the library's.
 #include "config.h"
-
-#include "../gtest.hpp"
-#include "proxy/shm_executor.hpp"
 #include "thread_worlds.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
@@ -17,9 +14,7 @@ namespace {
 using xio::fail;
 using xio::options;
 using xio::world;
-using xio::test::in_world;
-using xio::test::outcome_of;
-using xio::test::says;
+using namespace xio::test;
 namespace nic = xio::proxy;
 
 constexpr int k_pes = 3;

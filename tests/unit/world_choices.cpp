@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a program asks for: attributes of older and newer callers, options, and the routes that follow.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "ctx/attributes.hpp"
 #include "ctx/hello.hpp"
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"
@@ -91,8 +88,7 @@ TEST(attributes, of_a_ctx_are_checked) {
 
 TEST(attributes, of_storage_are_completed_and_checked) {
   const auto plain = xio::choose_storage(nullptr, options::defaults());
-  EXPECT_EQ(plain.queues, 1u);
-  EXPECT_EQ(plain.depth, 256u);
+  EXPECT_PAIRS((plain.queues, 1u), (plain.depth, 256u));
   EXPECT_EQ(plain.block_bytes, 0u);  // a drive has its own, a file chooses
   const auto refuses = [](auto change, const char* word) {
     xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
@@ -137,8 +133,7 @@ TEST(attributes, of_init_have_grown_behind_what_old_programs_know) {
   std::memset(old.behind, 0xff, sizeof old.behind);
   EXPECT_EQ(old.size, offsetof(xio_init_attr_t, options));
   const auto o = xio::init_options(reinterpret_cast<const xio_init_attr_t*>(&old));
-  EXPECT_EQ(o.timeout_ms, 7u);
-  EXPECT_EQ(o.bootstrap, xio::option::bootstrap::local);
+  EXPECT_PAIRS((o.timeout_ms, 7u), (o.bootstrap, xio::option::bootstrap::local));
 }
 
 TEST(attributes, of_init_may_set_any_option) {
@@ -179,8 +174,7 @@ class environment {
     for (const auto& v : variables_) unsetenv(v.first.c_str());
     xio::log::set_level(xio::log::level::warn);
   }
-  environment(const environment&) = delete;
-  environment& operator=(const environment&) = delete;
+  environment& operator=(environment&&) = delete;
 
  private:
   std::vector<std::pair<std::string, std::string>> variables_;
@@ -210,10 +204,8 @@ TEST(environment, says_what_is_logged_wherever_it_is_read) {
 TEST(environment, that_is_empty_counts_as_not_set) {
   const environment empty({{"XIO_HEAP_SIZE", ""}, {"XIO_ROUTE", ""}, {"XIO_TIMEOUT_MS", ""}, {"XIO_ODD_THREE", ""}});
   options o;
-  EXPECT_EQ(logged([&] { o = options::from_environment(); }), "");
-  EXPECT_EQ(o.heap_size, options::defaults().heap_size);
-  EXPECT_EQ(o.route, options::defaults().route);
-  EXPECT_EQ(o.timeout_ms, options::defaults().timeout_ms);
+  EXPECT_PAIRS((logged([&] { o = options::from_environment(); }), ""), (o.heap_size, options::defaults().heap_size),
+               (o.route, options::defaults().route), (o.timeout_ms, options::defaults().timeout_ms));
 }
 
 TEST(environment, is_read_by_threads_that_warn_once) {
@@ -232,8 +224,7 @@ TEST(environment, is_read_by_threads_that_warn_once) {
 
 TEST(environment, that_is_wrong_still_says_how_to_reach_the_others) {
   const environment wrong({{"XIO_HEAP_SIZE", "bogus"}, {"XIO_TIMEOUT_MS", "1000"}, {"XIO_TCP_SIZE", "2"}});
-  EXPECT_EQ(xio::fallback_options(nullptr).timeout_ms, 1000u);
-  EXPECT_EQ(xio::fallback_options(nullptr).tcp_size, "2");
+  EXPECT_PAIRS((xio::fallback_options(nullptr).timeout_ms, 1000u), (xio::fallback_options(nullptr).tcp_size, "2"));
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.timeout_ms = 2000;
   EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 2000u);

@@ -4,7 +4,6 @@
 
 #include <random>
 
-#include "../gtest.hpp"
 #include "thread_worlds.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
@@ -14,10 +13,7 @@ namespace {
 using xio::options;
 using xio::world;
 using xio::dev::route;
-using xio::test::in_world;
-using xio::test::outcome;
-using xio::test::outcome_of;
-using xio::test::says;
+using namespace xio::test;
 
 options small_world() {
   options o = options::defaults();
@@ -89,9 +85,8 @@ TEST(world, refuses_frees_of_what_is_no_block) {
     auto* block = static_cast<unsigned char*>(take(w, 1000));
     int local = 0;
     const auto status = [&](void* p) { return outcome_of([&] { w.heap().release(p); }).status; };
-    EXPECT_EQ(status(block + 8), XIO_ERR_ARG);
-    EXPECT_EQ(status(block + 4096), XIO_ERR_STATE);
-    EXPECT_EQ(status(&local), XIO_ERR_NOT_SYMMETRIC);
+    EXPECT_PAIRS((status(block + 8), XIO_ERR_ARG), (status(block + 4096), XIO_ERR_STATE),
+                 (status(&local), XIO_ERR_NOT_SYMMETRIC));
     EXPECT_EQ(status(block - 4096), XIO_ERR_NOT_SYMMETRIC);  // the head of the heap
     EXPECT_EQ(status(block), XIO_OK);
     EXPECT_EQ(status(block), XIO_ERR_STATE);
@@ -145,8 +140,7 @@ TEST(world, random_heap_traffic_stays_symmetric) {
       for (int other = 0; other < 3; ++other) {
         const auto* there = static_cast<unsigned char*>(w.heap().reach(live[i].first, other));
         const auto want = static_cast<unsigned char>(i + static_cast<std::size_t>(other));
-        EXPECT_EQ(there[0], want);
-        EXPECT_EQ(there[live[i].second - 1], want);
+        EXPECT_PAIRS((there[0], want), (there[live[i].second - 1], want));
       }
     w.members().barrier();
   });
@@ -160,8 +154,7 @@ TEST(world, of_pes_that_do_not_fit_together_is_refused_on_every_pe) {
       change(pe, o);
       out[static_cast<std::size_t>(pe)] = outcome_of([&] { world w(o, std::move(channel)); });
     });
-    EXPECT_EQ(out[0].sentence, out[1].sentence);
-    EXPECT_EQ(out[0].status, out[1].status);
+    EXPECT_PAIRS((out[0].sentence, out[1].sentence), (out[0].status, out[1].status));
     return out[0];
   };
   const auto heaps = both([](int pe, options& o) { o.heap_size = pe == 0 ? 1 << 20 : 2 << 20; });
@@ -201,9 +194,8 @@ TEST(world, tells_kernels_who_is_there) {
     attr.pool = 70;
     w.contexts().create(&attr, &ctx);
     const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view);
-    EXPECT_EQ(view->world->my_pe, static_cast<unsigned>(pe));
-    EXPECT_EQ(view->world->n_pes, 2u);
-    EXPECT_EQ(view->world->timeout_ticks, 1234 * view->world->ticks_per_ms);
+    EXPECT_PAIRS((view->world->my_pe, static_cast<unsigned>(pe)), (view->world->n_pes, 2u),
+                 (view->world->timeout_ticks, 1234 * view->world->ticks_per_ms));
     void* block = take(w, 64);
     const auto offset = static_cast<unsigned char*>(block) - view->world->heap;
     for (int other = 0; other < 2; ++other) {
@@ -211,18 +203,15 @@ TEST(world, tells_kernels_who_is_there) {
       EXPECT_PAIRS((p.direct + offset, w.heap().reach(block, other)), (p.small, route::direct), (p.bulk, route::direct),
                    (p.atomic, route::direct), (p.rdma, nullptr));
     }
-    EXPECT_EQ(view->ring_count, 0u);
-    EXPECT_EQ(view->pool_index, UINT32_MAX);
+    EXPECT_PAIRS((view->ring_count, 0u), (view->pool_index, UINT32_MAX));
     ASSERT_EQ(view->pool_count, 70u);
-    EXPECT_EQ(view->pool_used[0], 0u);
-    EXPECT_EQ(view->pool_used[1], ~std::uint64_t{0} << 6);
+    EXPECT_PAIRS((view->pool_used[0], 0u), (view->pool_used[1], ~std::uint64_t{0} << 6));
     for (unsigned i = 0; i < 70; ++i) {
       EXPECT_PAIRS((view->pool[i].pool_index, i), (view->pool[i].world, view->world),
                    (view->pool[i].peers, view->peers), (view->pool[i].pool, nullptr));
     }
     const auto& heap = view->world->regions[0];
-    EXPECT_EQ(heap.base, reinterpret_cast<std::uint64_t>(view->world->heap));
-    EXPECT_EQ(heap.live, 1u);
+    EXPECT_PAIRS((heap.base, reinterpret_cast<std::uint64_t>(view->world->heap)), (heap.live, 1u));
     w.heap().release(block);
   });
 }
@@ -277,14 +266,12 @@ void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma, unsi
   EXPECT_EQ(c.ring_count, static_cast<unsigned>((rdma ? n : 0) + (sdma ? n : 0)));
   EXPECT_EQ(c.ring_first, (lives - 1) * c.ring_count);
   for (unsigned i = 0; i < c.ring_count; ++i) {
-    EXPECT_EQ(c.rings[i].index, c.ring_first + i);
-    EXPECT_EQ(c.rings[i].depth, 64u);
+    EXPECT_PAIRS((c.rings[i].index, c.ring_first + i), (c.rings[i].depth, 64u));
     EXPECT_NE(c.rings[i].state, nullptr);
   }
   for (int pe = 0; pe < n; ++pe) {
     const auto& p = c.peers[pe];
-    EXPECT_EQ(p.rdma != nullptr, rdma);
-    EXPECT_EQ(p.sdma != nullptr, sdma);
+    EXPECT_PAIRS((p.rdma != nullptr, rdma), (p.sdma != nullptr, sdma));
     if (rdma) {
       EXPECT_EQ(p.rdma, c.rings + pe);
     }
@@ -292,8 +279,7 @@ void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma, unsi
       EXPECT_EQ(p.rdma->kind, xio::dev::ring_kind::mlx5);
     }
     if (sdma) {
-      EXPECT_EQ(p.sdma, c.rings + (rdma ? n : 0) + pe);
-      EXPECT_EQ(p.sdma_count, 1u);
+      EXPECT_PAIRS((p.sdma, c.rings + (rdma ? n : 0) + pe), (p.sdma_count, 1u));
     }
     if (sdma) {
       EXPECT_EQ(p.sdma->kind, xio::dev::ring_kind::sdma);
@@ -334,9 +320,8 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
       EXPECT_NE(r[1].lkey, r[2].lkey);
     }
     xio_engine_stats_t stats = w.contexts().stats(ctx, GetParam());
-    EXPECT_EQ(stats.ops + stats.doorbells + stats.bytes, 0u);
-    EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-    EXPECT_EQ(w.contexts().route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma);
+    EXPECT_PAIRS((stats.ops + stats.doorbells + stats.bytes, 0u), (w.ctx_error(ctx).status, XIO_OK),
+                 (w.contexts().route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma));
     w.contexts().destroy(ctx);
     w.contexts().create(&attr, &ctx);  // and left for finalize
     w.local_memory().unregister_memory(early.data());
@@ -408,11 +393,10 @@ TEST(world, stops_a_ctx_whose_other_pe_has_left) {
     w.contexts().create(&attr, &ctx);
     w.members().barrier();
     if (pe == 1) return;
-    EXPECT_EQ(outcome_of([&] { w.contexts().recover(ctx); }).status, XIO_ERR_PEER);
-    EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-    EXPECT_EQ(outcome_of([&] { w.contexts().destroy(ctx); }).status, XIO_ERR_PEER);
-    EXPECT_EQ(w.ctx_error(ctx).status, XIO_ERR_STATE);
-    EXPECT_EQ(outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER);
+    EXPECT_PAIRS((outcome_of([&] { w.contexts().recover(ctx); }).status, XIO_ERR_PEER),
+                 (w.ctx_error(ctx).status, XIO_OK),
+                 (outcome_of([&] { w.contexts().destroy(ctx); }).status, XIO_ERR_PEER),
+                 (w.ctx_error(ctx).status, XIO_ERR_STATE), (outcome_of([&] { w.finalize(); }).status, XIO_ERR_PEER));
   });
 }
 

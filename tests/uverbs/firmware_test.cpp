@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The firmware takes what libxio's commands say, and refuses each broken rule with its status and syndrome.
 #include "uverbs/firmware/firmware.hpp"
-
 #include "../gtest.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "uverbs/firmware/fields.hpp"
@@ -92,9 +91,8 @@ TEST_F(firmware_test, a_queue_pair_goes_to_rts_and_away) {
   made(mlx5::init2rtr(qpn, path(), end(1), end(2)));
   EXPECT_TRUE(p.started.empty());
   made(mlx5::rtr2rts(qpn, path(), 0x55));
-  EXPECT_EQ(p.started, std::vector<std::uint32_t>{qpn});
-  EXPECT_EQ(f.find(qpn)->remote_qpn, 0x200u);
-  EXPECT_EQ(f.find(qpn)->send_psn, 0x55u);
+  EXPECT_PAIRS((p.started, std::vector<std::uint32_t>{qpn}), (f.find(qpn)->remote_qpn, 0x200u),
+               (f.find(qpn)->send_psn, 0x55u));
   unsigned char destroy[16] = {};
   fw::put(destroy, fw::head::opcode, fw::op_destroy_cq);
   fw::put(destroy, fw::head::object, cqn);
@@ -154,10 +152,9 @@ TEST_F(firmware_test, receive_queues_are_checked) {
   };
   const std::uint32_t qpn = made(plan(7));
   const fw::rings& r = f.find(qpn)->memory;
-  EXPECT_EQ(r.slots, p.memory.data() + 256 * 16);
-  EXPECT_EQ(r.receive_depth, 256u);
-  EXPECT_EQ(reinterpret_cast<const unsigned char*>(r.receive_record), p.memory.data() + 64);
-  EXPECT_EQ(reinterpret_cast<const unsigned char*>(r.receive_cq_record), p.memory.data() + 128);
+  EXPECT_PAIRS((r.slots, p.memory.data() + 256 * 16), (r.receive_depth, 256u),
+               (reinterpret_cast<const unsigned char*>(r.receive_record), p.memory.data() + 64),
+               (reinterpret_cast<const unsigned char*>(r.receive_cq_record), p.memory.data() + 128));
   // Both queues must fit into the memory.
   EXPECT_EQ(run(plan(8)).why, rule::buffer_umem);
   refused(plan(7), fw::qpc::log_rq_stride, k_qpc, 2, status::bad_resource, rule::buffer_umem);

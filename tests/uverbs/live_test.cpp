@@ -2,12 +2,9 @@
 // What happens to the device while a world uses it: each status that firmware can give to each command, a port that
 // goes down before more queues are made, the device's events; and rings in memory that a GPU lends. Run it by
 // tests/uverbs/run.
-#include <dlfcn.h>
 
 #include "../gtest.hpp"
-#include "base/options.hpp"
 #include "proxy/keys.hpp"
-#include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/direct/self_write.hpp"
 #include "transport/rdma/verbs/ports.hpp"
 #include "uverbs/orders.hpp"
@@ -25,8 +22,7 @@ bool is(const char* nic) {
 }
 std::string device() { return is("mlx5") ? "mlx5_0" : is("bnxt") ? "bnxt_re0" : "ionic_0"; }
 
-class live : public ::testing::Test {
- protected:
+struct live : ::testing::Test {
   void SetUp() override {
     xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
     attr.bootstrap = "local";

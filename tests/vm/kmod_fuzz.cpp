@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Random calls for a bounded time, from three threads at once: the kernel must not mind. The calls' results do not
 // matter here.
-#include <atomic>
-#include <chrono>
 #include <random>
-#include <thread>
 
 #include "kmod_queue.hpp"
 
@@ -16,8 +13,7 @@ class caller {
   caller(const xio_kmod_pci& device, unsigned seed) : device_(device), random_(seed), data_(4 * k_page) {
     for (auto& fd : fds_) fd = open("/dev/xio", O_RDWR | O_CLOEXEC);
   }
-  caller(const caller&) = delete;
-  caller& operator=(const caller&) = delete;
+  caller& operator=(caller&&) = delete;
   ~caller() {
     for (const int fd : fds_) close(fd);
   }

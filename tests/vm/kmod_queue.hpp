@@ -23,15 +23,13 @@ struct completion {
 };
 static_assert(sizeof(completion) == 16);
 
-class block {
- public:
+struct block {
   block(int fd, const xio_kmod_pci& device, std::size_t bytes) : a(memory_of(device, bytes)) {
     CHECK(ioctl(fd, XIO_KMOD_MEMORY, &a) == 0);
     memory = map(fd, a.offset, bytes);
     CHECK(memory != MAP_FAILED);
   }
-  block(const block&) = delete;
-  block& operator=(const block&) = delete;
+  block& operator=(block&&) = delete;
   ~block() { munmap(memory, a.bytes); }
   xio_kmod_memory a;
   void* memory = nullptr;
@@ -68,8 +66,7 @@ class queue_pair {
     if (status == 0) doorbells = static_cast<unsigned char*>(map(fd, a.offset, k_page));
     CHECK(status != 0 || doorbells != MAP_FAILED);
   }
-  queue_pair(const queue_pair&) = delete;
-  queue_pair& operator=(const queue_pair&) = delete;
+  queue_pair& operator=(queue_pair&&) = delete;
   ~queue_pair() {
     if (status == 0) munmap(doorbells, k_page);
   }

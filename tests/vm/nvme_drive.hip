@@ -27,12 +27,8 @@
 // Every 8 bytes say where on the drive they belong. XIO_TEST_WINDOW: a file whose second half is the memory of kernels,
 // in place of the heap. XIO_TEST_EXPORTER: a device file whose ioctl gives a dma-buf that is (bar_export/), from the
 // byte XIO_TEST_EXPORTER_SKIP on.
-#include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
-#include "../mpi/rig.hpp"
 #include "nvme_disk.hpp"
 
 namespace {

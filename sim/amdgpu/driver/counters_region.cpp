@@ -9,7 +9,6 @@
 
 #include <cstdarg>
 #include <cstring>
-#include <string>
 
 #include "amdgpu/driver/settings.hpp"
 

@@ -12,7 +12,6 @@
 #include "amdgpu/driver/memory_file.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 // One file of each kind in a process; 0 until it is made.

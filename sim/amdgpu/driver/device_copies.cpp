@@ -2,10 +2,8 @@
 // libxio's software NICs and drives copy by the GPU (hipMemcpyAsync), and so they would look into its L2, which no
 // device does, and write it back for the kernels. With late memory the host does those copies, as a NIC would: past the
 // caches.
-#include <dlfcn.h>
 
 #include <atomic>
-#include <cstddef>
 #include <cstring>
 
 #include "amdgpu/driver/process.hpp"

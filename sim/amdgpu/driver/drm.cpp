@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstdlib>
 
 #include "amdgpu/driver/descriptors.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/driver/topology.hpp"
 
 #define AMDGPU_SHOWN extern "C" __attribute__((visibility("default")))

@@ -7,7 +7,6 @@
 #include <span>
 
 namespace amdgpu {
-
 namespace {
 
 constexpr std::uint64_t k_events_page = std::uint64_t{1} << 62;  // KFD_MMAP_TYPE_EVENTS in kfd_priv.h

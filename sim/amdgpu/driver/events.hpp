@@ -2,7 +2,6 @@
 // Events of a process: set by interrupts of its GPUs, or by itself; waited for by its threads.
 #pragma once
 #include <condition_variable>
-#include <cstdint>
 #include <mutex>
 #include <vector>
 

@@ -45,8 +45,7 @@ class turn {
  public:
   explicit turn(gate& g) : gate_(g) { gate_.enter(); }
   ~turn() { gate_.leave(); }
-  turn(const turn&) = delete;
-  turn& operator=(const turn&) = delete;
+  turn& operator=(turn&&) = delete;
 
  private:
   gate& gate_;
@@ -56,8 +55,7 @@ class change {
  public:
   explicit change(gate& g) : gate_(g) { gate_.close(); }
   ~change() { gate_.open(); }
-  change(const change&) = delete;
-  change& operator=(const change&) = delete;
+  change& operator=(change&&) = delete;
 
  private:
   gate& gate_;

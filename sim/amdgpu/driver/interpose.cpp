@@ -16,7 +16,6 @@
 #include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/kfd_ioctls.hpp"
 #include "amdgpu/driver/process.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/driver/topology.hpp"
 #include "preload/calls.hpp"
 

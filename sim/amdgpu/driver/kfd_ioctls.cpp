@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/process.hpp"
@@ -18,7 +17,6 @@
 #include "amdgpu/queues/clock.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 using namespace uapi;
@@ -251,8 +249,7 @@ int do_gws(process& p, alloc_queue_gws_args& a) {
 }
 
 struct row {
-  u32 number;
-  u32 bytes;
+  u32 number, bytes;
   const char* name;
   int (*act)(process&, void*);
 };

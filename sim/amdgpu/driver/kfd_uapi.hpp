@@ -211,14 +211,12 @@ struct export_dmabuf_args {
 static_assert(sizeof(export_dmabuf_args) == 16);
 struct ipc_export_args {
   u64 handle;
-  u32 share[4];
-  u32 gpu_id, flags;
+  u32 share[4], gpu_id, flags;
 };
 static_assert(sizeof(ipc_export_args) == 32);
 struct ipc_import_args {
   u64 handle, va, mmap_offset;
-  u32 share[4];
-  u32 gpu_id, flags;
+  u32 share[4], gpu_id, flags;
 };
 static_assert(sizeof(ipc_import_args) == 48);
 

@@ -11,7 +11,6 @@
 #include <cstdio>
 
 namespace amdgpu {
-
 namespace {
 
 constexpr int k_first_fd = 200;  // out of the way of programs that count on low numbers

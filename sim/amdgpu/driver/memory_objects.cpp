@@ -13,7 +13,6 @@
 #include "amdgpu/driver/topology.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 constexpr std::uint64_t k_page = 4096;

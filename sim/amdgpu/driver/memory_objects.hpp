@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory that a process has from the driver: allocated, mapped to GPUs, shared, freed.
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <mutex>
 #include <vector>
 
 #include "amdgpu/driver/gate.hpp"

@@ -2,7 +2,6 @@
 // What is mapped to one GPU. Looked at within turns, changed between them (gate.hpp).
 #pragma once
 #include <atomic>
-#include <cstdint>
 #include <map>
 
 #include "amdgpu/memory/address_space.hpp"

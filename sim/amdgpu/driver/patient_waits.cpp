@@ -3,7 +3,6 @@
 // processors that the software GPU needs. Here such a wait looks, and sleeps between its looks.
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <thread>
 
 #include "amdgpu/driver/process.hpp"

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <exception>
 
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/driver/topology.hpp"
 
 int main(int argc, char** argv) {

@@ -11,15 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <map>
-#include <string>
 
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/topology.hpp"
 #include "amdgpu/isa/sites.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 constexpr unsigned k_doorbells = k_doorbell_bytes / sizeof(std::uint64_t);

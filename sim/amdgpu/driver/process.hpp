@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the driver knows of this process, from its first opening of /dev/kfd to its end.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <vector>
-
-#include "amdgpu/driver/events.hpp"
-#include "amdgpu/driver/gate.hpp"
 #include "amdgpu/driver/memory_objects.hpp"
-#include "amdgpu/driver/page_table.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/queues/scheduler.hpp"
 
 namespace amdgpu {

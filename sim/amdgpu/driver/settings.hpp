@@ -9,31 +9,18 @@
 namespace amdgpu {
 
 struct settings {
-  std::uint64_t gpus = 1;
-  std::uint64_t partitions = 1;
-  std::string partition_names = "function";
-  std::string target = "gfx90a";
-  std::uint64_t xccs = 2;
-  std::uint64_t compute_units = 16;
-  std::uint64_t memory_mib = 4096;
+  std::uint64_t gpus = 1, partitions = 1;
+  std::string partition_names = "function", target = "gfx90a";
+  std::uint64_t xccs = 2, compute_units = 16, memory_mib = 4096;
   std::string links = "xgmi";
-  std::uint64_t large_bar = 1;
-  std::uint64_t copy_engines = 5;
-  std::uint64_t register_pages = 1;
-  std::uint64_t kfd_minor = 17;
+  std::uint64_t large_bar = 1, copy_engines = 5, register_pages = 1, kfd_minor = 17;
   std::string doorbells = "aligned";
-  std::uint64_t threads = 2;
-  std::uint64_t slice = 2000;
+  std::uint64_t threads = 2, slice = 2000;
   std::string memory = "plain";
-  std::uint64_t seed = 1;
-  std::uint64_t hdp = 0;
-  std::uint64_t unwritten = 0;
-  std::uint64_t log = 0;
-  std::string counts;
-  std::string times;
+  std::uint64_t seed = 1, hdp = 0, unwritten = 0, log = 0;
+  std::string counts, times;
   std::uint64_t ignored = 0;
-  std::string ignored_list;
-  std::string sites;
+  std::string ignored_list, sites;
 
   // Each partition is a node, which the driver calls a GPU elsewhere.
   unsigned nodes() const { return static_cast<unsigned>(gpus * partitions); }

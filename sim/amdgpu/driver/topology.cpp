@@ -15,7 +15,6 @@
 #include "amdgpu/isa/launch.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -2,9 +2,6 @@
 // The files by which the kernel's compute driver describes a machine: /sys/class/kfd/kfd/topology, and the GPUs as PCI
 // functions.
 #pragma once
-#include <cstdint>
-#include <string>
-
 #include "amdgpu/driver/settings.hpp"
 
 namespace amdgpu {

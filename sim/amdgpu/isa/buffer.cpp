@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // MUBUF: buffers described by four SGPRs (MI200 ISA, chapter 8 and 12.14). Compiled code uses them for private memory,
 // swizzled by lane; other buffers are linear. The cache instructions have the same encoding.
-#include <bit>
-#include <iterator>
 
 #include "amdgpu/isa/narrow.hpp"
 #include "amdgpu/isa/scratch.hpp"

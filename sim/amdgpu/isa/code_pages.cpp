@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
 // The cache of decoded code.
 #include <deque>
-#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/disassembler.hpp"
 #include "amdgpu/isa/sites.hpp"
-#include "amdgpu/isa/wave.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 void refuse_illegal(wave& w, const operation& o) {

@@ -2,8 +2,6 @@
 #include "amdgpu/isa/decode.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
 #include <unordered_map>
 
 #include "amdgpu/isa/gfx1100_names.hpp"

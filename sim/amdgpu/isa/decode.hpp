@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From text to operations, and the cache of decoded code.
 #pragma once
-#include <array>
 #include <atomic>
-#include <cstdint>
 
 #include "amdgpu/isa/launch.hpp"
 #include "amdgpu/isa/operation.hpp"

@@ -6,15 +6,12 @@
 namespace amdgpu {
 
 struct kernel_descriptor {
-  std::uint32_t group_bytes;
-  std::uint32_t private_bytes;
-  std::uint32_t kernarg_bytes;
+  std::uint32_t group_bytes, private_bytes, kernarg_bytes;
   std::uint8_t reserved0[4];
   std::int64_t entry_offset;  // from the descriptor's address
   std::uint8_t reserved1[20];
   std::uint32_t rsrc3, rsrc1, rsrc2;
-  std::uint16_t properties;
-  std::uint16_t preload;
+  std::uint16_t properties, preload;
   std::uint8_t reserved2[4];
 
   unsigned user_sgprs() const { return rsrc2 >> 1 & 31; }

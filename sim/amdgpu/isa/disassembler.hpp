@@ -3,8 +3,6 @@
 // LLVM, and stays apart from the LLVM that a HIP runtime may have loaded.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 #include "amdgpu/isa/launch.hpp"
 

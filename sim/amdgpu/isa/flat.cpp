@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // FLAT, GLOBAL and SCRATCH (MI200 ISA, chapter 9 and 12.15). A FLAT address may lead to memory, to LDS or to the lane's
 // private memory, by its upper half.
-#include <bit>
-#include <iterator>
 
 #include "amdgpu/isa/lds.hpp"
 #include "amdgpu/isa/narrow.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Instructions that gfx1100 has and gfx90a has not (RDNA3 ISA, chapter 16 "Instructions"). The other tables have those
 // of both.
-#include <iterator>
 
 #include "amdgpu/isa/clock.hpp"
 #include "amdgpu/isa/lds.hpp"

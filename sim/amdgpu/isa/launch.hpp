@@ -35,12 +35,10 @@ struct launch {
   // Scratch of the queue: a wave at slot S has [scratch_base + S * scratch_wave_bytes, + scratch_wave_bytes). The
   // interpreter uses slot `scratch_slot + wave` for a workgroup; the scheduler gives workgroups that run at the same
   // time slots that do not overlap. scratch_wave_bytes 0 with private_bytes not 0: waves get memory of their own.
-  std::uint64_t scratch_base = 0;
-  std::uint64_t scratch_wave_bytes = 0;
+  std::uint64_t scratch_base = 0, scratch_wave_bytes = 0;
   std::uint32_t scratch_slot = 0;
   // Flat apertures, each of 4 GiB: bits 63:32 select them.
-  std::uint64_t lds_aperture = 0;
-  std::uint64_t private_aperture = 0;
+  std::uint64_t lds_aperture = 0, private_aperture = 0;
   // Called for s_sendmsg MSG_INTERRUPT with the event number that the wave left in M0; may be null.
   void (*interrupt)(void* argument, std::uint32_t event) = nullptr;
   void* interrupt_argument = nullptr;

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DS: the workgroup's LDS, and permutes between lanes (MI200 ISA, chapter 11 and 12.13).
 #include "amdgpu/isa/lds.hpp"
-
-#include <bit>
-#include <iterator>
-
 #include "amdgpu/isa/narrow.hpp"
 #include "amdgpu/isa/valu.hpp"
 #include "amdgpu/memory/read_modify_write.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Loads of less than a dword: how the value fills its register (MI200 ISA 9.2, "D16": the other half stays).
 #pragma once
-#include <cstdint>
-
 #include "amdgpu/memory/port.hpp"
 
 namespace amdgpu {

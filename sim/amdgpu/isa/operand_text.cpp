@@ -4,13 +4,11 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "amdgpu/isa/wave.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 // The end of a word that starts at FROM: the first space, or comma if it ends an operand, outside of brackets.
@@ -74,8 +72,7 @@ bool parse_constant(std::string_view text, operand& o) {
 
 struct named {
   const char* name;
-  unsigned index;
-  unsigned dwords;
+  unsigned index, dwords;
   bool special;
 };
 
@@ -107,8 +104,7 @@ constexpr named names[] = {{"vcc", reg::vcc, 2, false},
 
 // v7, v[4:5], a3, s[0:3], ttmp4, ttmp[6:7]; v7.l and v7.h are halves.
 bool parse_register(std::string_view text, operand& o) {
-  unsigned base = 0;
-  unsigned limit = 256;
+  unsigned base = 0, limit = 256;
   if (starts(text, "ttmp")) {
     text.remove_prefix(4);
     o.where = place::sgpr;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The parts of an instruction's text, and an operand of one.
 #pragma once
-#include <string_view>
 #include <vector>
 
 #include "amdgpu/isa/operation.hpp"

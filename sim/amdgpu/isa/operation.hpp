@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "amdgpu/memory/port.hpp"
@@ -54,8 +52,7 @@ struct modifiers {
   bool clamp = false;
   std::uint8_t omod = 0;  // 1: times 2, 2: times 4, 3: half
   std::uint8_t op_sel = 0, op_sel_hi = 0xff, neg_lo = 0, neg_hi = 0;
-  bool has_op_sel = false;
-  bool sdwa = false, dpp = false;
+  bool has_op_sel = false, sdwa = false, dpp = false;
   part dst_sel = part::dword;
   enum class unused : std::uint8_t { pad, sext, preserve } rest = unused::pad;
   std::uint32_t dpp_ctrl = 0;  // with dpp8, three bits for each of eight lanes
@@ -74,8 +71,7 @@ struct operation {
   std::uint8_t variant = 0;  // meaning belongs to the handler
   count kind = count::other;
   bool plain = true;  // no modifiers: the fast path
-  bool ends_turn = false;
-  bool slow_halves = false;
+  bool ends_turn = false, slow_halves = false;
   std::int32_t offset = 0, offset2 = 0;
   std::uint32_t immediate = 0;  // SOPK, SOPP, s_waitcnt
   scope_bits scope;
@@ -107,8 +103,7 @@ struct row {
   const char* form;
   handler run;
   lane_function lanes_do = nullptr;
-  std::uint8_t variant = 0;
-  std::uint8_t width = 0;
+  std::uint8_t variant = 0, width = 0;
 };
 
 // Finds a mnemonic in all tables; null if none has it.

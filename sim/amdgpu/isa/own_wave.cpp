@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/isa/own_wave.hpp"
 
-#include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
-#include <memory>
 #include <set>
-#include <vector>
 
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/plain.hpp"

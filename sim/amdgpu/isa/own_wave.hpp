@@ -4,7 +4,6 @@
 // goes round and changes nothing; were the loop left, a lane that is off now would write where it looks; and with that
 // written it does leave the loop.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "amdgpu/memory/address_space.hpp"

@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "amdgpu/isa/under_way.hpp"
-#include "amdgpu/isa/wave.hpp"
 
 namespace amdgpu {
 namespace {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
-#include <map>
 #include <string>
 #include <string_view>
 

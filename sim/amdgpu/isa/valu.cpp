@@ -206,8 +206,7 @@ operand indexed(const wave& w, const operand& o, unsigned bit) {
 struct prepared {
   alignas(64) u32 room[3][2 * lanes];
   const u32* rows[3] = {nullptr, nullptr, nullptr};
-  u64 mask = 0;
-  u64 written = everyone;
+  u64 mask = 0, written = everyone;
 };
 
 void prepare(wave& w, const operation& o, prepared& p) {

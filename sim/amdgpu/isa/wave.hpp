@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The state of one wave, and what its workgroup shares (MI200 ISA, chapter 3 "Kernel State").
 #pragma once
-#include <cstdint>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "amdgpu/isa/launch.hpp"
 #include "amdgpu/isa/operation.hpp"
 #include "amdgpu/isa/unwritten.hpp"
-#include "amdgpu/memory/port.hpp"
-#include "amdgpu/report/counters.hpp"
 #include "amdgpu/report/fault.hpp"
 
 namespace amdgpu {
@@ -35,8 +31,7 @@ struct arrival {
   place where = place::vgpr;
   unsigned first = 0, dwords = 0;
   std::uint64_t number = 0;  // of the wave's accesses that this counter counts
-  std::uint64_t pc = 0;
-  std::uint64_t active = 0;
+  std::uint64_t pc = 0, active = 0;
 };
 
 struct wave {

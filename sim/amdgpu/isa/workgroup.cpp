@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <vector>
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/descriptor.hpp"
 #include "amdgpu/isa/own_wave.hpp"
 #include "amdgpu/isa/under_way.hpp"
-#include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/adversary.hpp"
 #include "amdgpu/memory/plain.hpp"
 

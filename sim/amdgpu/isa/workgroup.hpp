@@ -3,8 +3,6 @@
 // share few threads among the workgroups of all queues, and a kernel that spins starves nobody. One thread at a time
 // may run a workgroup; which one may change between slices.
 #pragma once
-#include <array>
-#include <cstdint>
 #include <memory>
 
 #include "amdgpu/isa/launch.hpp"

@@ -18,8 +18,7 @@ struct mapping {
   enum class place { local, peer, host, doorbell, registers };
   enum class caching { coarse, fine, uncached };
 
-  std::uint64_t base = 0;
-  std::uint64_t bytes = 0;
+  std::uint64_t base = 0, bytes = 0;
   // Where the process sees it. The same as base but for memory that a program registers (a userptr), which a GPU sees
   // at an address of its own.
   std::uint64_t host = 0;

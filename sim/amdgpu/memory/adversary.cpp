@@ -9,7 +9,6 @@
 #include <utility>
 
 namespace amdgpu {
-
 namespace {
 
 // Devices, the host and other GPUs do not wait for a wave, so now and then they have time to see what is between two of

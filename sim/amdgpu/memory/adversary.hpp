@@ -7,10 +7,8 @@
 // than that. A seed chooses.
 #pragma once
 #include <memory>
-#include <random>
 #include <vector>
 
-#include "amdgpu/memory/l2_port.hpp"
 #include "amdgpu/memory/vector_cache.hpp"
 
 namespace amdgpu {

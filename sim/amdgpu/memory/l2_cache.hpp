@@ -21,7 +21,6 @@
 #include <array>
 #include <atomic>
 #include <bitset>
-#include <cstdint>
 #include <mutex>
 #include <random>
 #include <unordered_map>

@@ -2,7 +2,6 @@
 // The L2s of one GPU: one, or on gfx942 one for each XCC, of which no one looks into another. A kernel's workgroups go
 // to them in turn, as to the XCDs of an MI300X.
 #pragma once
-#include <cstdint>
 #include <memory>
 #include <vector>
 

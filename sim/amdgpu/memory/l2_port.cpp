@@ -6,7 +6,6 @@
 #include <mutex>
 
 namespace amdgpu {
-
 namespace {
 
 // gfx942's bits: a load's glc stands for sc1 and its scc for both (decode.cpp).

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/memory/plain.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
-#include <type_traits>
 
 #include "amdgpu/memory/read_modify_write.hpp"
 

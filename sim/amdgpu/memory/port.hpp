@@ -35,8 +35,7 @@ struct access {
 struct refusal {
   int lane = -1;
   std::uint64_t address = 0;
-  bool write = false;
-  bool misaligned = false;
+  bool write = false, misaligned = false;
   const char* why = "";
 };
 

@@ -2,10 +2,6 @@
 // What atomics compute (MI200 ISA, opcode tables of DS, MUBUF and FLAT).
 #pragma once
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <type_traits>
 
 #include "amdgpu/memory/half.hpp"
 #include "amdgpu/memory/port.hpp"

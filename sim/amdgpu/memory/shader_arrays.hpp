@@ -3,12 +3,9 @@
 // workgroup may find a line in it that another workgroup has read (LLVM AMDGPUUsage, "Memory Model GFX10-GFX11"). A
 // kernel's workgroups go to them in turn.
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <random>
 #include <vector>
 
-#include "amdgpu/memory/l2_port.hpp"
 #include "amdgpu/memory/vector_cache.hpp"
 
 namespace amdgpu {

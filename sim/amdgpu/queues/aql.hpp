@@ -26,10 +26,8 @@ constexpr std::uint32_t release_of(std::uint16_t header) { return header >> 11 &
 constexpr bool has_barrier(std::uint16_t header) { return (header >> 8 & 1) != 0; }
 
 struct dispatch_packet {
-  std::uint16_t header, setup;
-  std::uint16_t workgroup[3], reserved0;
-  std::uint32_t grid[3];
-  std::uint32_t private_bytes, group_bytes;
+  std::uint16_t header, setup, workgroup[3], reserved0;
+  std::uint32_t grid[3], private_bytes, group_bytes;
   std::uint64_t kernel_object, kernarg, reserved1, completion;
 };
 static_assert(sizeof(dispatch_packet) == k_packet_bytes);
@@ -37,8 +35,7 @@ static_assert(sizeof(dispatch_packet) == k_packet_bytes);
 struct barrier_packet {
   std::uint16_t header, reserved0;
   std::uint32_t reserved1;
-  std::uint64_t depends[5];
-  std::uint64_t reserved2, completion;
+  std::uint64_t depends[5], reserved2, completion;
 };
 static_assert(sizeof(barrier_packet) == k_packet_bytes);
 
@@ -47,9 +44,7 @@ constexpr std::uint8_t k_format_pm4 = 1, k_format_barrier_value = 2;
 struct pm4_packet {
   std::uint16_t header;
   std::uint8_t format, reserved0;
-  std::uint32_t indirect[4];
-  std::uint32_t dwords_left;
-  std::uint32_t reserved1[8];
+  std::uint32_t indirect[4], dwords_left, reserved1[8];
   std::uint32_t completion[2];  // a signal, at no multiple of 8 of its own
 };
 static_assert(sizeof(pm4_packet) == k_packet_bytes && offsetof(pm4_packet, completion) == 56);
@@ -73,8 +68,7 @@ constexpr std::uint32_t pm4_op(std::uint32_t dw0) { return dw0 >> 8 & 0xffu; }
 constexpr std::uint32_t pm4_dwords(std::uint32_t dw0) { return (dw0 >> 16 & 0x3fffu) + 2; }
 
 struct signal {
-  std::int64_t kind;
-  std::int64_t value;
+  std::int64_t kind, value;
   std::uint64_t mailbox;  // address of the word that an interrupt's event goes to, or 0
   std::uint32_t event, reserved0;
   std::uint64_t start, end;  // time stamps

@@ -14,7 +14,6 @@
 #include "amdgpu/report/counts_file.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 constexpr std::size_t k_window = 8;  // packets that may be under way

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The command processor of one AQL queue: takes packets in order, starts kernels, completes signals.
 #pragma once
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/page_table.hpp"
@@ -43,8 +40,7 @@ class aql_queue {
     events& happenings;
     const group_maker& make;
     task_sink& sink;
-    std::uint64_t compute_units;
-    std::uint64_t threads;
+    std::uint64_t compute_units, threads;
     const std::string& counts;     // the file for them; empty: none
     const std::string& times;      // likewise, of each instruction
     std::uint64_t adversary_seed;  // 0: plain memory

@@ -2,11 +2,8 @@
 // One packet of an AQL queue from its start until the queue's read index passes it; a kernel with its workgroups.
 #pragma once
 #include <atomic>
-#include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "amdgpu/isa/launch.hpp"
 #include "amdgpu/queues/group.hpp"
 
 namespace amdgpu {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A workgroup as queues see it: something that is run in slices. Tests have their own.
 #pragma once
-#include <array>
-#include <cstdint>
 #include <functional>
 #include <memory>
 

@@ -4,7 +4,6 @@
 #include "amdgpu/queues/group.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 class interpreted final : public group {

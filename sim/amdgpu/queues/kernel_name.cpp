@@ -6,7 +6,6 @@
 #include <cstring>
 
 namespace amdgpu {
-
 namespace {
 
 constexpr std::uint64_t k_page = 4096;

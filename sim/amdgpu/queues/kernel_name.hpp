@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "amdgpu/driver/page_table.hpp"

@@ -9,7 +9,6 @@
 #include <chrono>
 
 namespace amdgpu {
-
 namespace {
 
 using namespace std::chrono_literals;

@@ -2,24 +2,12 @@
 // The GPUs of a process at work: few threads that poll the doorbells of all queues and run the resident workgroups
 // of all kernels in turn, so that a kernel that waits for another one does not keep it from running.
 #pragma once
-#include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/gate.hpp"
-#include "amdgpu/driver/page_table.hpp"
-#include "amdgpu/driver/settings.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/memory/shader_arrays.hpp"
-#include "amdgpu/queues/aql_queue.hpp"
 #include "amdgpu/queues/group.hpp"
 #include "amdgpu/queues/sdma_engines.hpp"
 

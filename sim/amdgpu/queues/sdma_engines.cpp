@@ -11,7 +11,6 @@
 #include "model/sdma/fault.hpp"
 
 namespace amdgpu {
-
 namespace {
 
 namespace model = xio::model::sdma;

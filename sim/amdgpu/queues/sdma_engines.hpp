@@ -2,13 +2,6 @@
 // The copy engines of all GPUs: the strict engine of src/model/sdma, one for each GPU, on the rings and doorbells that
 // the driver gave out.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <vector>
-
-#include "amdgpu/driver/events.hpp"
-#include "amdgpu/driver/page_table.hpp"
 #include "amdgpu/driver/settings.hpp"
 #include "amdgpu/queues/aql_queue.hpp"
 #include "model/sdma/engine.hpp"

@@ -28,8 +28,7 @@ enum class count : unsigned {
 
 struct counters {
   std::array<std::uint64_t, static_cast<unsigned>(count::kinds)> executed{};
-  std::uint64_t instructions = 0;
-  std::uint64_t waves = 0;
+  std::uint64_t instructions = 0, waves = 0;
   unsigned registers = 0;                   // VGPRs and AGPRs that a lane of a wave takes
   std::unordered_set<std::uint64_t> lines;  // of 64 bytes that code was run from; kept where launch::counts_lines
   std::unordered_map<std::uint64_t, std::uint64_t> times;  // of each instruction, by address; where launch::counts_each

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What kernels executed, for programs to read: a line of JSON for each kernel that ended.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "amdgpu/report/counters.hpp"

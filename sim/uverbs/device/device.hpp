@@ -2,19 +2,15 @@
 // The NIC of this process: firmware, memory keys, doorbell pages and the queue pairs that work. A thread of its own
 // looks at the pages, as the hardware does.
 #pragma once
-#include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
 
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
-#include "uverbs/device/doorbells.hpp"
 #include "uverbs/device/receives.hpp"
 #include "uverbs/device/settings.hpp"
 #include "uverbs/device/wire.hpp"
-#include "uverbs/firmware/firmware.hpp"
 
 namespace uverbs {
 

@@ -13,7 +13,6 @@
 #include <mutex>
 
 namespace uverbs {
-
 namespace {
 
 constexpr std::size_t k_page = 4096;

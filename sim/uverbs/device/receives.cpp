@@ -9,7 +9,6 @@
 #include "xio/wire/mlx5.hpp"
 
 namespace uverbs {
-
 namespace {
 
 // Receive entries are counted in 16 bits, completions in 24 (Programmer's Reference Manual, doorbell records).

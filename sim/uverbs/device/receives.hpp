@@ -2,7 +2,6 @@
 // The receive side of a queue pair: entries that its owner posts, of which a write with immediate takes one, and
 // completions that say what came.
 #pragma once
-#include <cstdint>
 #include <memory>
 
 #include "uverbs/device/doorbells.hpp"

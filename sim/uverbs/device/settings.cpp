@@ -8,7 +8,6 @@
 #include <sstream>
 
 namespace uverbs {
-
 namespace {
 
 constexpr std::uint32_t k_most_hosts = 250;

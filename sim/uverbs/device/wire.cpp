@@ -10,7 +10,6 @@
 #include <memory>
 
 namespace uverbs {
-
 namespace {
 
 sockaddr_un address_of(const std::string& path) {

@@ -2,7 +2,6 @@
 // The network between simulated devices: messages over sockets of the session's folder, each with the sender's queue
 // pair, its packet number and one piece of an op. A device that would drop a packet drops the message.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

@@ -9,7 +9,6 @@
 #include "uverbs/firmware/fields.hpp"
 
 namespace uverbs::firmware {
-
 namespace {
 
 // Lengths of commands and replies without the lists of pages that nobody gives: a command that is shorter is refused.

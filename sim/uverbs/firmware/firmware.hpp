@@ -5,7 +5,6 @@
 #pragma once
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
 
 #include "uverbs/firmware/status.hpp"
@@ -46,8 +45,7 @@ enum class qp_state : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, erro
 struct queue_pair {
   qp_state state = qp_state::reset;
   rings memory;
-  std::uint32_t cq, receive_cq;
-  std::uint32_t remote_qpn = 0, send_psn = 0, receive_psn = 0;
+  std::uint32_t cq, receive_cq, remote_qpn = 0, send_psn = 0, receive_psn = 0;
   std::array<unsigned char, 16> remote_gid{};
   std::uint32_t may = 0;  // rights of proxy/keys.hpp that the peer has
   std::uint32_t timeout = 0, retries = 0, rnr_retries = 0;

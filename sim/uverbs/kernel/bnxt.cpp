@@ -14,7 +14,6 @@
 #include "uverbs/kernel/context.hpp"
 
 namespace uverbs {
-
 namespace {
 
 // By their place in the calls, for headers of the build may be older; see the file's head.

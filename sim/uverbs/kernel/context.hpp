@@ -2,9 +2,7 @@
 // What one open file of the device has made, and the calls that make it. Calls return 0 or the kernel's errno.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <vector>
 
 #include "uverbs/device/device.hpp"

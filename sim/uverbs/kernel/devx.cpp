@@ -12,7 +12,6 @@
 #include "uverbs/kernel/context.hpp"
 
 namespace uverbs {
-
 namespace {
 
 namespace fw = firmware;

@@ -13,7 +13,6 @@
 #include "uverbs/kernel/context.hpp"
 
 namespace uverbs {
-
 namespace {
 
 constexpr std::uint32_t k_page = 4096, k_page_shift = 12;

@@ -10,7 +10,6 @@
 #include "uverbs/kernel/context.hpp"
 
 namespace uverbs {
-
 namespace {
 
 // enum ib_port_state, ib_mtu, ib_port_phys_state; link layer 2 is Ethernet.

@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace xio::host_exec {
-
 namespace {
 
 struct registry {

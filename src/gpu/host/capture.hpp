@@ -2,12 +2,8 @@
 // The capture of streams: their work becomes a graph instead of being done. The refusals are those of HIP and CUDA, the
 // stricter one's where they differ, so that a program that is wrong there is wrong here.
 #pragma once
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <thread>
-#include <vector>
 
 #include "gpu/host/stream.hpp"
 #include "xio/hip_host.h"

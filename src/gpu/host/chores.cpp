@@ -8,7 +8,6 @@
 #include "gpu/chore.hpp"
 
 namespace xio {
-
 namespace {
 
 // Never destroyed: kernels may wait until the process ends.

@@ -8,7 +8,6 @@
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 // Lanes that only synchronise with each other never end their wave's turn; other waves run after so many switches all
@@ -171,8 +170,7 @@ std::uint64_t fiber_workgroup::converged_lanes(lane_state& me, std::uintptr_t si
   convergence group{site, me.bit(), w.open};
   w.open = &group;
   // Lanes that were woken meanwhile stand behind this one in the queue: they get a turn too.
-  unsigned seen;
-  unsigned laps = 0;
+  unsigned seen, laps = 0;
   do {
     seen = w.woken;
     make_ready(me);  // behind all others

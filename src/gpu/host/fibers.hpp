@@ -3,10 +3,6 @@
 // has paused, waits or has returned. A lane that returns without ever waiting leaves its stack to the next one, so
 // that kernels which do not wait run all lanes on one stack, without a switch.
 #pragma once
-#include <memory>
-#include <vector>
-
-#include "gpu/host/overflow.hpp"
 #include "gpu/host/stacks.hpp"
 #include "gpu/host/strand.hpp"
 #include "gpu/host/workgroup.hpp"

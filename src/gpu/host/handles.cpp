@@ -3,10 +3,8 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 
 namespace xio::host_exec {
-
 namespace {
 
 struct noted {

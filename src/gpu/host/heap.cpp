@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "gpu/gpu.hpp"
 #include "gpu/heap_file.hpp"
 
 namespace xio::gpu {

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/launch.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <vector>
 
 #include "base/log.hpp"
 #include "gpu/host/fibers.hpp"

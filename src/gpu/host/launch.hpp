@@ -2,8 +2,6 @@
 // One kernel launch: its grid, handed out workgroup by workgroup to the workers that run it.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>

@@ -18,7 +18,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
-
 namespace {
 
 constexpr const char* k_shared_memory = "shared memory";
@@ -42,8 +41,7 @@ class reservation {
     b_.range = reserve_pages(b_.whole, alignment, k_shared_memory);
     b_.base = bytes_at(b_.range) + alignment;
   }
-  reservation(const reservation&) = delete;
-  reservation& operator=(const reservation&) = delete;
+  reservation& operator=(reservation&&) = delete;
   ~reservation() {
     if (!kept_) give_back(b_);
   }

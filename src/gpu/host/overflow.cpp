@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/overflow.hpp"
-
 #include "gpu/host/strand.hpp"
 
 #if defined(XIO_FIBERS_ASAN) || defined(XIO_FIBERS_TSAN)
@@ -28,7 +27,6 @@ signal_stack::~signal_stack() = default;
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 // --- What is watched ---------------------------------------------------------------------------------

@@ -26,8 +26,7 @@ class signal_stack {
  public:
   signal_stack();
   ~signal_stack();
-  signal_stack(const signal_stack&) = delete;
-  signal_stack& operator=(const signal_stack&) = delete;
+  signal_stack& operator=(signal_stack&&) = delete;
 
  private:
   std::unique_ptr<unsigned char[]> memory_;

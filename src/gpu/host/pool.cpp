@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -17,7 +16,6 @@
 #include "gpu/host/settings.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 struct job {

@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 

@@ -11,8 +11,6 @@
 #include "gpu/host/capture.hpp"
 #include "gpu/host/handles.hpp"
 #include "gpu/host/settings.hpp"
-#include "gpu/host/stream.hpp"
-#include "xio/hip_host.h"
 
 using xio::host_exec::capture;
 using xio::host_exec::completion_ptr;

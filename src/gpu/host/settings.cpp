@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/settings.hpp"
-
 #include "base/options.hpp"
 
 namespace xio::host_exec {

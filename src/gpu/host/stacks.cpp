@@ -13,7 +13,6 @@
 #endif
 
 namespace xio::host_exec {
-
 namespace {
 constexpr std::size_t k_per_slab = 64;
 // A guard of one page is stepped over by an array of a few pages, into the stack below. Address space is all that more

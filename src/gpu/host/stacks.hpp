@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stacks of fibers: mapped in slabs, a guard below each, memory taken only when touched.
 #pragma once
-#include <cstddef>
 #include <vector>
 
 #include "gpu/host/overflow.hpp"
@@ -17,15 +16,13 @@ class stack_slabs {
  public:
   explicit stack_slabs(std::size_t stack_bytes);
   ~stack_slabs();
-  stack_slabs(const stack_slabs&) = delete;
-  stack_slabs& operator=(const stack_slabs&) = delete;
+  stack_slabs& operator=(stack_slabs&&) = delete;
   stack make();  // throws XIO_ERR_NO_MEMORY
 
  private:
   void map_slab();
   int make_guards(unsigned char* base) const;
-  std::size_t stack_bytes_;
-  std::size_t stride_;
+  std::size_t stack_bytes_, stride_;
   std::size_t used_ = 0;  // of the last slab, in stacks
   std::vector<guarded_stacks> slabs_;
 };

@@ -2,7 +2,6 @@
 #include "gpu/host/stream.hpp"
 
 #include <exception>
-#include <utility>
 
 #include "base/log.hpp"
 #include "gpu/host/capture.hpp"
@@ -10,7 +9,6 @@
 #include "gpu/host/relax.hpp"
 
 namespace xio::host_exec {
-
 namespace {
 
 struct registry {

@@ -2,14 +2,9 @@
 // Streams: work in order, asynchronous to the host. No stream has a thread of its own: the thread that finishes a piece
 // of work starts the next one.
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <vector>
 
 #include "gpu/host/launch.hpp"

@@ -4,7 +4,6 @@
 #pragma once
 #include <barrier>
 #include <condition_variable>
-#include <memory>
 #include <mutex>
 
 #include "gpu/host/workgroup.hpp"

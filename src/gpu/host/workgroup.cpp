@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/workgroup.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"

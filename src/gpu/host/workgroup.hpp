@@ -2,15 +2,10 @@
 // A workgroup in flight: its lanes, waves and shared memory, and the collectives, which are the same for fibers
 // and OS threads. How a lane blocks and is woken is the scheduler's (fibers.hpp, threads.hpp).
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "gpu/host/launch.hpp"
-#include "xio/device/platform/host_exec.hpp"
 
 namespace xio::host_exec {
 
@@ -35,8 +30,7 @@ enum class collective { sync, ballot, shuffle, match };
 
 // Lanes of one mask that are about to converge.
 struct convergence_point {
-  std::uint64_t mask;
-  std::uint64_t arrived;
+  std::uint64_t mask, arrived;
   collective what;
 };
 
@@ -50,16 +44,14 @@ struct convergence {
 struct wave {
   lane_state* lanes = nullptr;
   unsigned count = 0;
-  std::uint64_t launched = 0;
-  std::uint64_t returned = 0;
+  std::uint64_t launched = 0, returned = 0;
   std::uint64_t whole = 0;  // arrived at whole_wave()
   unsigned points = 0;
   convergence_point at_point[64];
 
   // Fibers: lanes that may run, first in first out, and the open groups of converged_lanes().
   unsigned char ready[64];
-  unsigned ready_first = 0;
-  unsigned ready_count = 0;
+  unsigned ready_first = 0, ready_count = 0;
   convergence* open = nullptr;
   unsigned woken = 0;  // counts lanes that were woken
 
@@ -82,8 +74,7 @@ class workgroup {
  public:
   workgroup() = default;
   virtual ~workgroup() = default;
-  workgroup(const workgroup&) = delete;
-  workgroup& operator=(const workgroup&) = delete;
+  workgroup& operator=(workgroup&&) = delete;
 
   virtual void pause(lane_state& me) = 0;
   virtual std::uint64_t converged_lanes(lane_state& me, std::uintptr_t site) = 0;

@@ -3,10 +3,8 @@
 #include "model/nic/bnxt_queue.hpp"
 #include "model/nic/families.hpp"
 #include "xio/device/impl/bnxt.hpp"
-#include "xio/wire/bnxt.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 namespace w = xio::wire::bnxt;

@@ -2,8 +2,6 @@
 // The bnxt_re dialect of Thor2: static-mode work queue entries of include/xio/wire/bnxt.hpp, an MSN table, doorbells
 // with an epoch, a completion queue with a phase.
 #pragma once
-#include <cstdint>
-
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 #include "xio/wire/bnxt.hpp"
@@ -25,8 +23,7 @@ struct bnxt_memory {
   // Index of the first entry, a multiple of the depth, and the number of its first packet. Hardware starts at 0; tests
   // start near a wrap.
   std::uint64_t start;
-  std::uint32_t first_psn;
-  std::uint32_t path_mtu;
+  std::uint32_t first_psn, path_mtu;
   bool by_slots;  // variable mode, with entries of 8 slots alone
   // Where slots, MSNs and completions are; doorbells are host memory.
   ring_memory entries = {}, completions = {};

@@ -4,7 +4,6 @@
 #include "model/nic/families.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 namespace w = xio::wire::ernic;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/ernic_queue.hpp"
-
 #include "proxy/decoding.hpp"
 
 namespace xio::model::rdma {

@@ -2,7 +2,6 @@
 // The dialect of AMD's emulated NIC, legacy personality (include/xio/wire/ernic.hpp): 128-byte entries, rings with both
 // indices in memory, a doorbell that says nothing but whose it is.
 #pragma once
-#include <cstdint>
 #include <vector>
 
 #include "proxy/ring_memory.hpp"

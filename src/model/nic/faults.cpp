@@ -9,7 +9,6 @@
 #include "proxy/queue_numbers.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 // A lost op is carried out again after this, so many times, where there are no frames.

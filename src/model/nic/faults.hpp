@@ -2,8 +2,6 @@
 // XIO_MODEL_FAULTS: what a software NIC does wrong on purpose. docs/faults.md has the grammar.
 #pragma once
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>

@@ -5,7 +5,6 @@
 #include "xio/device/impl/ionic.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 namespace w = xio::wire::ionic;

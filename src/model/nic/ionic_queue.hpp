@@ -2,8 +2,6 @@
 // The ionic dialect: coloured entries of include/xio/wire/ionic.hpp, doorbells that say an index, completions by
 // message number in one collapsed CQE or in a coloured completion queue.
 #pragma once
-#include <cstdint>
-
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 #include "xio/wire/ionic.hpp"

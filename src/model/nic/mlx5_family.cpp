@@ -6,7 +6,6 @@
 #include "xio/device/impl/mlx5.hpp"
 
 namespace xio::model::rdma {
-
 namespace {
 
 // Indices on the wire have 16 bits; half of that may be in flight.

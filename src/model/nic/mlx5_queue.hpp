@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The mlx5 dialect: work queue entries of include/xio/wire/mlx5.hpp, a doorbell record and word, a collapsed CQE.
 #pragma once
-#include <cstdint>
-
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 #include "xio/wire/mlx5.hpp"

@@ -22,8 +22,7 @@ std::uint32_t high16(std::uint32_t dw) { return dw >> 16; }
 
 void controller::execute_admin(const sqe& command) {
   const std::uint16_t cid = w::cid_of(command);
-  std::uint32_t status = w::k_ok;
-  std::uint32_t result = 0;
+  std::uint32_t status = w::k_ok, result = 0;
   // By PCIe, admin commands have PRPs only (4.1.2).
   if (w::psdt_of(command) != 0 || w::fuse_of(command) != 0 || (command.dw[0] >> 10 & 0xf) != 0) {
     finish(0, cid, w::k_invalid_field | w::k_status_dnr);

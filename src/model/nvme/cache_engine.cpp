@@ -6,8 +6,6 @@
 
 #include <utility>
 
-#include "model/nvme/file_engine.hpp"
-#include "model/nvme/mapped_file.hpp"
 #include "model/nvme/shared_calls.hpp"
 
 namespace xio::model::nvme {
@@ -163,10 +161,7 @@ class cache_engine : public file_engine {
 
   int fd_;
   trying how_;
-  bool direct_;
-  bool tries_;
-  bool reads_know_nowait_ = true;
-  bool writes_know_nowait_ = true;
+  bool direct_, tries_, reads_know_nowait_ = true, writes_know_nowait_ = true;
   clock::time_point now_{};  // the end of this kick's last timed call
   clock::time_point watched_until_{};
   clock::time_point rests_until_{};

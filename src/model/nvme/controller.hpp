@@ -2,28 +2,18 @@
 // A strict NVMe drive in software. It reads registers, doorbells and queues from plain memory, checks every rule that
 // a drive may check and some that drives only could, and does its I/O on a file.
 #pragma once
-#include <atomic>
 #include <bitset>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <random>
-#include <vector>
 
 #include "base/payload.hpp"
 #include "base/trace.hpp"
-#include "model/nvme/dma.hpp"
 #include "model/nvme/event_desk.hpp"
 #include "model/nvme/faults.hpp"
 #include "model/nvme/file.hpp"
 #include "model/nvme/file_engine.hpp"
 #include "model/nvme/queue_memory.hpp"
 #include "model/nvme/registers.hpp"
-#include "model/nvme/segments.hpp"
 #include "progress/machine.hpp"
-#include "xio/wire/nvme.hpp"
 
 namespace xio::model::nvme {
 
@@ -103,8 +93,7 @@ class controller : public progress::device {
     std::uint32_t entries = 0;
     std::uint32_t tail = 0;  // next to write
     std::uint32_t head = 0;  // what the driver said
-    std::uint32_t phase = 1;
-    std::uint32_t users = 0;
+    std::uint32_t phase = 1, users = 0;
     shadow_words shadow;
   };
   struct submission_queue {
@@ -113,8 +102,7 @@ class controller : public progress::device {
     std::uint32_t head = 0;      // next to fetch
     std::uint32_t tail = 0;      // what the driver said
     std::uint32_t reported = 0;  // head as the last posted completion told it
-    std::uint32_t cqid = 0;
-    std::uint32_t file_jobs = 0;
+    std::uint32_t cqid = 0, file_jobs = 0;
     std::uint64_t fetched = 0;
     bool deleting = false;
     std::uint16_t delete_cid = 0;  // of the admin command that waits for file_jobs
@@ -125,8 +113,7 @@ class controller : public progress::device {
   struct completion {
     std::uint32_t sqid;
     std::uint16_t cid;
-    std::uint32_t status;
-    std::uint32_t result;
+    std::uint32_t status, result;
     bool frees = true;  // the command id
   };
   // A command that a fault delays. Nothing of it is looked at before: a drive may read lists and data that late.
@@ -261,16 +248,12 @@ class controller : public progress::device {
   std::unique_ptr<file_engine> engine_;
   fault_list faults_;
 
-  bool enabled_ = false;
-  bool ready_ = false;
-  bool dead_ = false;
-  bool shut_down_ = false;
+  bool enabled_ = false, ready_ = false, dead_ = false, shut_down_ = false;
   clock::time_point ready_at_{};
   std::uint64_t cap_ = 0;
   std::uint32_t csts_ = 0;
   std::uint32_t cc_ = 0;  // as it was when it was enabled
-  std::uint32_t page_ = k_page;
-  std::uint32_t granted_sqs_ = 0, granted_cqs_ = 0;
+  std::uint32_t page_ = k_page, granted_sqs_ = 0, granted_cqs_ = 0;
   std::map<std::uint32_t, std::uint32_t> settings_;  // features that are only kept
   std::byte* shadow_ = nullptr;
   std::byte* event_index_ = nullptr;

@@ -38,8 +38,7 @@ class dma_map {
 
  private:
   struct range {
-    std::uint64_t bus;
-    std::uint64_t bytes;
+    std::uint64_t bus, bytes;
     std::byte* base;
     memory kind;
   };

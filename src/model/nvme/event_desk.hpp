@@ -12,8 +12,7 @@ namespace xio::model::nvme {
 // the error log.
 class event_desk {
  public:
-  static constexpr std::size_t k_requests = 4;
-  static constexpr std::size_t k_log_entries = 16;
+  static constexpr std::size_t k_requests = 4, k_log_entries = 16;
   static constexpr std::size_t k_log_bytes = k_log_entries * 64;
 
   struct event_completion {

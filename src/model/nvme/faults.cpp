@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "model/nvme/faults.hpp"
-
 #include "model/chance.hpp"
 #include "model/fault_text.hpp"
 

@@ -3,7 +3,6 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -52,8 +51,7 @@ struct occasion {
   std::uint32_t queue;  // from 0
   std::uint64_t nth;    // of its queue
   std::uint8_t opcode;
-  std::uint64_t lba;
-  std::uint64_t blocks;
+  std::uint64_t lba, blocks;
 };
 
 // Thread safe.

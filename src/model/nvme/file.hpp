@@ -20,8 +20,7 @@ class file {
   file(const std::string& path, const xio_storage_attr_t& attr);
   // Undoes all that was never committed: a file that was made is removed, one that grew is cut back.
   ~file();
-  file(const file&) = delete;
-  file& operator=(const file&) = delete;
+  file& operator=(file&&) = delete;
 
   // Makes the file as long as was asked, which may be refused.
   void grow();
@@ -58,12 +57,9 @@ class file {
 
   std::string path_;
   unique_fd fd_, direct_;
-  bool read_only_ = false;
-  bool asks_direct_ = false;
-  bool block_device_ = false;
+  bool read_only_ = false, asks_direct_ = false, block_device_ = false;
   bool made_ = false;  // by this opening
-  bool empties_ = false;
-  bool grows_ = false;
+  bool empties_ = false, grows_ = false;
   struct growth {
     std::uint64_t from;
     timespec at;  // any later write makes the file newer

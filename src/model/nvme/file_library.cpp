@@ -13,8 +13,6 @@
 #include <deque>
 #include <map>
 #include <mutex>
-#include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Files by hipFile or cuFile: whole pages go between them and GPU memory without a copy by the CPU.
 #pragma once
-#include <memory>
-#include <string>
-
-#include "base/option_words.hpp"
 #include "base/payload.hpp"
 #include "model/nvme/file.hpp"
 #include "model/nvme/file_engine.hpp"

@@ -3,10 +3,8 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -4,10 +4,7 @@
 // it copies less, while a store by this process would be a SIGBUS.
 #pragma once
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <span>
 
 #include "model/nvme/file_engine.hpp"
@@ -21,8 +18,7 @@ class mapped_file {
   // Maps whole pages of a file as long as it is now. A file that cannot be mapped is left unmapped, and no range fits.
   explicit mapped_file(int fd);
   ~mapped_file();
-  mapped_file(const mapped_file&) = delete;
-  mapped_file& operator=(const mapped_file&) = delete;
+  mapped_file& operator=(mapped_file&&) = delete;
 
   // The owner's: whether a read or write may be moved here. All of it has to be in the page cache as far as is known:
   // otherwise a write would fetch first what it overwrites, and a read of a hole would fill it.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "model/nvme/mmio_bridge.hpp"
-
 #include "base/sleeper.hpp"
 
 namespace xio::model::nvme {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A PCI MMIO bridge with one device behind it: reads its command ring and does what it says to that device's BAR 0.
 #pragma once
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-
 #include "progress/machine.hpp"
 #include "xio/wire/mmio_bridge.hpp"
 
@@ -23,8 +19,7 @@ class mmio_bridge : public progress::device {
   void execute(wire::mmio_bridge::command& c);
 
   std::byte* ring_;
-  std::uint32_t depth_;
-  std::uint32_t bdf_;
+  std::uint32_t depth_, bdf_;
   unsigned char* registers_;
   std::size_t register_bytes_;
   std::uint32_t next_ = 0;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the entries of a queue are: in one piece, or in pages that a PRP list names.
 #pragma once
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "model/nvme/segments.hpp"
 
 namespace xio::model::nvme {

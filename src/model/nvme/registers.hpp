@@ -2,7 +2,6 @@
 // BAR0 of the drive: plain memory in which the driver writes and the drive looks.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 
 #include "xio/wire/nvme.hpp"

@@ -2,9 +2,6 @@
 // A command's data, gathered from bus addresses.
 #pragma once
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "model/nvme/dma.hpp"
 #include "xio/wire/nvme.hpp"

@@ -80,8 +80,7 @@ class sgl_walk {
 
   const dma_map& dma_;
   gatherer data_;
-  std::uint64_t left_;
-  std::uint64_t seen_ = 0;
+  std::uint64_t left_, seen_ = 0;
   bool dwords_only_;
 };
 

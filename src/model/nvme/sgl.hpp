@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A command's data pointer as an SGL, followed and checked by the rules of NVMe base 2.0, 4.1.2.
 #pragma once
-#include <cstdint>
-#include <vector>
-
-#include "model/nvme/dma.hpp"
 #include "model/nvme/segments.hpp"
-#include "xio/wire/nvme.hpp"
 
 namespace xio::model::nvme {
 

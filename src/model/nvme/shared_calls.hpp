@@ -3,11 +3,7 @@
 // in slots, one or a group that one call moves, and the thread that takes them out makes the call.
 #pragma once
 #include <array>
-#include <atomic>
-#include <cstddef>
-#include <vector>
 
-#include "model/nvme/file_engine.hpp"
 #include "model/nvme/mapped_file.hpp"
 
 namespace xio::model::nvme {

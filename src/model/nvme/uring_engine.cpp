@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "model/nvme/file_engine.hpp"
-
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
+#include "model/nvme/file_engine.hpp"
 
 #if HAVE_URING
 #include <fcntl.h>
@@ -35,8 +32,7 @@ class uring_engine : public file_engine {
     }
     io_uring_queue_exit(&ring_);
   }
-  uring_engine(const uring_engine&) = delete;
-  uring_engine& operator=(const uring_engine&) = delete;
+  uring_engine& operator=(uring_engine&&) = delete;
 
   bool usable() const { return usable_; }
   const char* name() const override { return "io_uring"; }

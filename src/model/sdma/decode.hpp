@@ -2,8 +2,6 @@
 // Reading SDMA packets: what a generation has, which bits it defines, and what a sub-window says. Layouts and their
 // sources: xio/wire/sdma.hpp.
 #pragma once
-#include <cstdint>
-
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {

@@ -7,7 +7,6 @@
 #include "model/sdma/queue.hpp"
 
 namespace xio::model::sdma {
-
 namespace {
 
 std::uint64_t nanoseconds() {

@@ -3,18 +3,12 @@
 // generation does not define. As strict as hardware is unforgiving: copies between fences run interleaved and in any
 // order, so a program that trusts order without a FENCE or ATOMIC gets wrong data here and not one day on silicon.
 #pragma once
-#include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <mutex>
-#include <vector>
 
 #include "base/payload.hpp"
 #include "model/sdma/memory_map.hpp"
 #include "progress/machine.hpp"
-#include "progress/turn_lock.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {

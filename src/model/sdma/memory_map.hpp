@@ -26,8 +26,7 @@ class memory_map {
 
  private:
   struct range {
-    std::uint64_t base;
-    std::uint64_t bytes;
+    std::uint64_t base, bytes;
     memory_kind kind;
     bool holds(std::uint64_t address, std::uint64_t n) const {
       return address - base < bytes && n <= bytes - (address - base);

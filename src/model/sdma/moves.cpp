@@ -2,7 +2,6 @@
 // Packets that move data: what each must not say, and the move that it becomes. Layouts: xio/wire/sdma.hpp.
 #include "model/sdma/decode.hpp"
 #include "model/sdma/queue.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
 

@@ -4,10 +4,8 @@
 #include "model/sdma/decode.hpp"
 #include "model/sdma/queue.hpp"
 #include "model/sdma/words.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::model::sdma {
-
 namespace {
 
 // Mesa src/amd/common/sid.h calls an interval of 10 160 clocks; an engine's clock is some 1 GHz.

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace xio::model::sdma {
-
 namespace {
 
 // Rows that begin at or before offset `at` of rows that are `pitch` apart.

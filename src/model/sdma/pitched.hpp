@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where the rows of a copy lie: rows of one width, a pitch apart, in slices. A linear copy is one row.
 #pragma once
-#include <cstdint>
-
 #include "model/sdma/memory_map.hpp"
 
 namespace xio::model::sdma {

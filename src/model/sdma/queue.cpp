@@ -2,13 +2,11 @@
 #include "model/sdma/queue.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/log.hpp"
 #include "model/sdma/words.hpp"
 
 namespace xio::model::sdma {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

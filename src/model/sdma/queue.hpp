@@ -2,17 +2,11 @@
 // One queue of the software SDMA engine: fetches packets, keeps a window of copies that may run in any order, and
 // stops at the first packet that is wrong.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <vector>
 
-#include "base/payload.hpp"
 #include "base/trace.hpp"
 #include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
-#include "model/sdma/memory_map.hpp"
 #include "model/sdma/pitched.hpp"
 
 namespace xio::model::sdma {
@@ -61,8 +55,7 @@ class queue {
   // A FENCE behind copies that still travel: the word is stored when they have arrived. Packets behind it go on, as
   // copies arrive in order and nothing else is done before all have.
   struct late_fence {
-    std::uint64_t mark;
-    std::uint64_t address;
+    std::uint64_t mark, address;
     std::uint32_t value;
     memory_kind kind;
   };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "model/sdma/words.hpp"
-
 #include "base/host_atomic.hpp"
 #include "xio/wire/sdma.hpp"
 

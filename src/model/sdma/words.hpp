@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Words that packets load, store and change: in host memory by plain atomics, in a payload's through its agent.
 #pragma once
-#include <cstdint>
-
 #include "base/payload.hpp"
 #include "model/sdma/memory_map.hpp"
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/device.hpp"
-
 #include "xio/hip.h"
 
 namespace xio::tester {
-
 namespace {
 
 const char* error_text(hipError_t e) { return e == hipSuccess ? nullptr : hipGetErrorString(e); }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // test-ep: round trips between the GPU and threads of the host, which play the device. No engine is involved: it shows
 // that GPU and host see each other's stores, in the memory that --memory-mode asks for.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"
@@ -17,7 +15,6 @@
 #include "tools/xio-tester/run.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -63,8 +60,7 @@ class echo_memory {
     return gpu::place::device;
   }
 
-  std::uint64_t entries_;
-  std::uint64_t lanes_;
+  std::uint64_t entries_, lanes_;
   gpu::buffer requests_, replies_, doorbells_, queues_;
 };
 

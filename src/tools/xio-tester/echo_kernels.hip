@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/echo_kernels.hpp"
-
 #include "xio/device/impl/deadline.hpp"
 #include "xio/hip.h"
 
 namespace xio::tester {
-
 namespace {
 
 using namespace xio::dev;

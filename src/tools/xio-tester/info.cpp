@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --info and --list-endpoints.
 #include <cstdio>
-#include <vector>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint64_t k_bar = 50;

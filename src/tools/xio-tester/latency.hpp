@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "tools/statistics.hpp"
 #include "tools/xio-tester/recorder.hpp"

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // nvme-ep: writes, then reads, of a drive or of a file behind a software controller.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <optional>
-#include <vector>
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
-#include "gpu/memory.hpp"
 #include "memory/owner.hpp"
 #include "tools/command_line.hpp"
 #include "tools/size_text.hpp"
@@ -18,10 +14,8 @@
 #include "tools/xio-tester/nvme_target.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint32_t k_threads_max = 256;
@@ -107,8 +101,7 @@ class opened_storage {
     }
   }
   ~opened_storage() { xio_storage_close(world_.get(), handle_); }
-  opened_storage(const opened_storage&) = delete;
-  opened_storage& operator=(const opened_storage&) = delete;
+  opened_storage& operator=(opened_storage&&) = delete;
 
   xio_storage_t handle() const { return handle_; }
   const extent& size() const { return extent_; }

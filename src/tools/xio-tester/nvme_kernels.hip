@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/nvme_kernels.hpp"
-
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 using xio::dev::wall_clock;

@@ -19,11 +19,7 @@ struct nvme_job {
   u64 base_lba;
   u64 places;  // of an op's size, from base_lba on
   u64 seed;
-  u32 lbas_per_io;
-  u32 block_bytes;
-  u32 random;
-  u32 write;
-  u32 verify;
+  u32 lbas_per_io, block_bytes, random, write, verify;
 };
 
 // threads: of each workgroup, at most `batch`.

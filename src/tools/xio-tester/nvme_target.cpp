@@ -18,7 +18,6 @@
 #include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 // Follows a link such as /dev/disk/by-id/nvme-....

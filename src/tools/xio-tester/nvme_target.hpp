@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What --controller names, and whether it may be written.
 #pragma once
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "tools/xio-tester/settings.hpp"

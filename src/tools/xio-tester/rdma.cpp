@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: MIT
 // rdma-ep: puts of a PE to itself through a NIC, or ping-pong between two nodes.
-#if HAVE_CONFIG_H
 #include "config.h"
-#endif
-
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <optional>
-#include <vector>
 
 #include "base/error.hpp"
-#include "base/options.hpp"
 #include "bootstrap/launcher.hpp"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
-#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"

@@ -17,8 +17,7 @@ struct rdma_job {
   u64 stride;  // from place to place
   u64 bytes;
   u64 ops;  // of each queue; 0: until told to stop
-  u64 batch;
-  u64 seed;
+  u64 batch, seed;
   int pe;
   u32 verify;
 };

@@ -4,8 +4,6 @@
 // far away.
 #pragma once
 #include "tools/xio-tester/pattern.hpp"
-#include "xio/device/platform/platform.hpp"
-#include "xio/status.h"
 
 namespace xio::tester {
 
@@ -24,8 +22,7 @@ struct alignas(128) lane_record {
   u32 wrong_verdict;
   // The first op that failed.
   int status;
-  u64 failed_op;
-  u64 buckets[k_buckets];
+  u64 failed_op, buckets[k_buckets];
 
   XIO_HOST_DEVICE void begin(u64 now) {
     least = ~u64{0};

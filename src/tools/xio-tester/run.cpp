@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/run.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "tools/backends.hpp"
@@ -20,7 +14,6 @@
 #include "tools/xio-tester/latency.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr auto k_look_pause = std::chrono::milliseconds(1);

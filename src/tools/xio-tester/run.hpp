@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One kernel of a test from its launch to its summary: records, progress, Ctrl-C.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
 
 #include "gpu/gpu.hpp"
 #include "tools/statistics.hpp"

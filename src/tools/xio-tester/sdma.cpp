@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: MIT
 // sdma-ep: copies by a copy engine that a kernel drives.
-#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <vector>
 
 #include "base/error.hpp"
 #include "tools/command_line.hpp"
 #include "tools/gpus.hpp"
-#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/sdma_kernels.hpp"
 #include "tools/xio-tester/sdma_places.hpp"
 #include "tools/xio-tester/world.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;
@@ -38,8 +34,7 @@ class area {
     }
   }
   ~area() { release(); }
-  area(const area&) = delete;
-  area& operator=(const area&) = delete;
+  area& operator=(area&&) = delete;
   u8* base() const { return static_cast<u8*>(base_); }
 
  private:
@@ -82,8 +77,7 @@ class link {
     must(xio_sdma_connect(&attr, &link_));
   }
   ~link() { xio_sdma_disconnect(link_); }
-  link(const link&) = delete;
-  link& operator=(const link&) = delete;
+  link& operator=(link&&) = delete;
   xio_sdma_link_t* get() const { return link_; }
   xio_sdma_queue_t queue() const {
     xio_sdma_queue_t q{};

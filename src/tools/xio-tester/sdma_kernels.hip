@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/sdma_kernels.hpp"
-
 #include "tools/xio-tester/sdma_places.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 using xio::dev::wall_clock;

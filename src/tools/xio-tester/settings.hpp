@@ -17,77 +17,53 @@ constexpr int k_exit_interrupted = 130;  // Ctrl-C before the end
 
 // Flags that stand before or after the endpoint's name.
 struct shared_settings {
-  bool info = false;
-  bool list = false;
+  bool info = false, list = false;
   int threads = 1;
   std::int64_t delay_ns = 0;
   int memory_mode = 0;
-  bool memory_mode_given = false;
-  bool verbose = false;
-  bool histogram = false;
-  bool less_timing = false;
-  bool substep_timing = false;
-  bool mmio_bridge = false;
-  bool wants_json = false;
+  bool memory_mode_given = false, verbose = false, histogram = false, less_timing = false;
+  bool substep_timing = false, mmio_bridge = false, wants_json = false;
   tools::result_table* json = nullptr;  // if it is wanted
 };
 
 struct dump_settings {
   std::string path;
   std::int64_t seed = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t block_bytes = 512;
-  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0, block_bytes = 512, offset = 0;
   bool i_know = false;
 };
 
 struct echo_settings {
   std::uint64_t iterations = 128;
   std::uint32_t doorbell = 0;  // entries of the queue; 0: no doorbell
-  bool emulate = false;
-  bool verify = false;
+  bool emulate = false, verify = false;
   std::int64_t seed = 1;
 };
 
 struct nvme_settings {
-  std::string controller;
-  std::string access = "random";
+  std::string controller, access = "random";
   std::uint64_t buffer_bytes = std::uint64_t{1} << 20;
   std::uint64_t base_lba = 0;
-  std::int64_t seed = 0;
-  std::int64_t reads = 0;
-  std::int64_t writes = 0;
-  std::uint32_t queue_id = 0;
-  std::uint32_t queue_length = 1024;
-  std::uint32_t queues = 1;
-  std::uint32_t nsid = 1;
-  std::uint32_t lbas_per_io = 1;
+  std::int64_t seed = 0, reads = 0, writes = 0;
+  std::uint32_t queue_id = 0, queue_length = 1024, queues = 1, nsid = 1, lbas_per_io = 1;
   bool infinite = false;
   std::uint64_t batch = 1;  // 0: everything at once
-  bool verify = false;
-  bool written = false;
-  bool i_know = false;
+  bool verify = false, written = false, i_know = false;
   std::uint64_t file_bytes = std::uint64_t{64} << 20;
   std::uint32_t block_bytes = 512;
 };
 
 struct rdma_settings {
   std::uint64_t iterations = 128;  // 0: without end
-  std::string provider;
-  std::string device;
+  std::string provider, device;
   std::uint32_t sq_depth = 256;
   std::optional<std::uint32_t> cq_depth;  // none: as many as the send queue wants
   std::uint64_t transfer_bytes = 4096;
   std::optional<std::uint32_t> inline_threshold;  // none: the family's
-  bool loopback = false;
-  bool no_loopback = false;
-  bool server = false;
-  bool client = false;
+  bool loopback = false, no_loopback = false, server = false, client = false;
   std::string server_host;
   std::uint32_t port = 18515;
-  std::uint64_t pingpong_bytes = 64;
-  std::uint64_t pingpong_iterations = 100;
-  std::uint64_t batch = 1;
+  std::uint64_t pingpong_bytes = 64, pingpong_iterations = 100, batch = 1;
   std::uint32_t queues = 1;
   bool infinite = false;
   int gpu = 0;
@@ -100,14 +76,9 @@ struct rdma_settings {
 enum class sdma_test { p2p, ping_pong, buffer_reuse };
 
 struct sdma_settings {
-  std::uint64_t iterations = 128;
-  std::uint64_t transfer_bytes = 4096;
-  int src_gpu = -1;
-  int dst_gpu = -1;
-  bool to_host = false;
-  bool verify = false;
-  bool use_counter = false;
-  bool use_flush = false;
+  std::uint64_t iterations = 128, transfer_bytes = 4096;
+  int src_gpu = -1, dst_gpu = -1;
+  bool to_host = false, verify = false, use_counter = false, use_flush = false;
 };
 
 // Each adds its subcommand with its flags. `settings` must outlive the app.

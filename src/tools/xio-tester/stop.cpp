@@ -10,7 +10,6 @@
 #include "tools/xio-tester/settings.hpp"
 
 namespace xio::tester {
-
 namespace {
 
 std::atomic<std::uint32_t*> word_to_set{nullptr};

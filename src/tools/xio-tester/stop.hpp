@@ -10,8 +10,7 @@ class stop_on_signal {
  public:
   explicit stop_on_signal(std::uint32_t* word);
   ~stop_on_signal();
-  stop_on_signal(const stop_on_signal&) = delete;
-  stop_on_signal& operator=(const stop_on_signal&) = delete;
+  stop_on_signal& operator=(stop_on_signal&&) = delete;
 };
 
 // Whether a signal came, at any time.

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "base/options.hpp"
 
 namespace xio::tester {
 

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The world of a test, with one context, and the options that it is made with.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "base/options.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-tester/settings.hpp"
@@ -38,16 +33,14 @@ struct world_settings {
   std::uint32_t ring_depth = 0;
   world_options options;
   std::string tcp_root;  // with bootstrap "tcp"
-  int tcp_rank = 0;
-  int tcp_size = 0;
+  int tcp_rank = 0, tcp_size = 0;
 };
 
 class world {
  public:
   explicit world(const world_settings& settings);
   ~world();
-  world(const world&) = delete;
-  world& operator=(const world&) = delete;
+  world& operator=(world&&) = delete;
 
   xio_world_t* get() const { return world_; }
   xio_ctx_t ctx() const { return ctx_; }
@@ -65,8 +58,7 @@ class registered_memory {
  public:
   registered_memory(const world& w, void* base, std::size_t bytes);
   ~registered_memory();
-  registered_memory(const registered_memory&) = delete;
-  registered_memory& operator=(const registered_memory&) = delete;
+  registered_memory& operator=(registered_memory&&) = delete;
 
  private:
   const world& world_;

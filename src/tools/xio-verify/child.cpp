@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
@@ -15,7 +14,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

@@ -6,21 +6,17 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <sstream>
-#include <string_view>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 #include "tools/xio-verify/lost_lanes.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::string_view k_elf("\177ELF");

@@ -2,10 +2,6 @@
 // The stages that try one engine between PEs: copies of many sizes compared byte by byte, flags behind data, quiet, and
 // atomics. Which engine carries them XIO_ROUTE says.
 #include "tools/xio-verify/engine.hpp"
-
-#include <string>
-#include <vector>
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/backends.hpp"
@@ -13,7 +9,6 @@
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::size_t k_guard = 256;

@@ -5,7 +5,6 @@
 #include "tools/xio-verify/engine.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 __device__ inline void keep(const engine_work& w, xio_status_t status) {
@@ -105,8 +104,7 @@ const char* finished() {
 
 unsigned threads_of(caller who) {
   if (who == caller::thread) return 1;
-  int lanes = 64;
-  int device = 0;
+  int lanes = 64, device = 0;
   if (hipGetDevice(&device) == hipSuccess) (void)hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, device);
   return static_cast<unsigned>(who == caller::wave ? lanes : 3 * lanes);
 }

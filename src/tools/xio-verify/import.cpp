@@ -4,13 +4,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
@@ -19,7 +17,6 @@
 #include "tools/xio-verify/stages.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::size_t k_most_bytes = std::size_t{32} << 20;

@@ -2,8 +2,6 @@
 // Reads a report that a stranger sent, and makes rows of docs/verified.md of it. Nothing in it is believed before it
 // was checked, and what goes into the rows is plain text.
 #pragma once
-#include <string>
-
 #include "tools/xio-verify/rows.hpp"
 
 namespace xio::verify {

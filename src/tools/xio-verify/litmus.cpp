@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 namespace xio::verify {
-
 namespace {
 
 constexpr const char* k_pass = "message passing";

@@ -7,7 +7,6 @@
 #include "tools/xio-verify/litmus_parties.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 // More than half of the 64 KiB of workgroup memory that a compute unit of AMD's has: parties then run on different

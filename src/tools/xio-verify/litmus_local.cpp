@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Litmus tests within one GPU, and between it and the host, in every kind of memory.
-#include <vector>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
@@ -9,7 +8,6 @@
 #include "xio/memory.h"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::uint32_t k_scratch_words = 1 << 18;
@@ -21,8 +19,7 @@ class block {
     if (xio_mem_alloc(kind, bytes_, nullptr, &at_) != XIO_OK) fail(XIO_ERR_NO_MEMORY, "{}", xio_last_error());
   }
   ~block() { (void)xio_mem_free(at_); }
-  block(const block&) = delete;
-  block& operator=(const block&) = delete;
+  block& operator=(block&&) = delete;
 
   std::uint64_t* words() const { return static_cast<std::uint64_t*>(at_); }
   void clear() const { gpu::fill_zero(at_, bytes_); }

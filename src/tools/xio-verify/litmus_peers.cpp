@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Litmus tests between GPUs, or between processes on one: party i is on PE i mod n, and words lie in the symmetric heap
 // of PE 0 or of PE 1.
-#include <vector>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
@@ -10,7 +9,6 @@
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 constexpr std::uint64_t k_wait_ms = 10000;

@@ -5,7 +5,6 @@
 #include <cstring>
 
 namespace xio::verify {
-
 namespace {
 using clock = std::chrono::steady_clock;
 double since(clock::time_point begin) { return std::chrono::duration<double>(clock::now() - begin).count(); }

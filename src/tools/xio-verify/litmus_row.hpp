@@ -2,7 +2,6 @@
 // A row of the report for one litmus test in one place.
 #pragma once
 #include <functional>
-#include <string>
 
 #include "tools/xio-verify/litmus.hpp"
 #include "tools/xio-verify/rows.hpp"

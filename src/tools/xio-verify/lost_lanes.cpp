@@ -13,7 +13,6 @@
 #include <string_view>
 
 namespace xio::verify {
-
 namespace {
 
 using registers = std::set<std::string>;  // "v12", "a3", "s5"

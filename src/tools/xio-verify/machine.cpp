@@ -7,15 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "tools/xio-verify/versions.hpp"
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;

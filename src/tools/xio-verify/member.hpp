@@ -15,8 +15,7 @@ class member {
  public:
   explicit member(std::size_t heap_bytes = 0);
   ~member();
-  member(const member&) = delete;
-  member& operator=(const member&) = delete;
+  member& operator=(member&&) = delete;
 
   xio_world_t* world() const { return world_; }
   xio_ctx_t ctx() const { return ctx_; }

@@ -12,7 +12,6 @@
 #include <string_view>
 
 namespace xio::verify {
-
 namespace {
 
 using json = nlohmann::ordered_json;

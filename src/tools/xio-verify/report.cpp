@@ -17,7 +17,6 @@
 #include "tools/xio-verify/trial.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -38,8 +37,7 @@ class private_folder {
     std::error_code error;
     fs::remove_all(path_, error);
   }
-  private_folder(const private_folder&) = delete;
-  private_folder& operator=(const private_folder&) = delete;
+  private_folder& operator=(private_folder&&) = delete;
   const std::string& path() const { return path_; }
 
  private:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The report: all stages one after the other, and what they come to, as JSON for programs and as text for people.
 #pragma once
-#include <string>
-
 #include "tools/xio-verify/rows.hpp"
 #include "tools/xio-verify/settings.hpp"
 

@@ -7,7 +7,6 @@
 #include "tools/xio-verify/report.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 std::string text_of(const json& value) {

@@ -11,7 +11,6 @@
 #include "tools/xio-verify/stages.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 std::vector<std::string> words_of(const std::string& list) {

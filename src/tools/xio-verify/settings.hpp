@@ -18,8 +18,7 @@ struct settings {
   std::string root;      // /sys, /proc, /etc and /opt of another machine lie below it
   std::uint32_t limit_s = 1200;
   std::uint32_t deadline_s = 0;  // of each stage at most; 0: its own
-  bool quick = false;
-  bool list = false;
+  bool quick = false, list = false;
   std::string worker;  // the stage that this process is to do
   std::string rows;    // where its results go
 };

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 namespace xio::verify {
-
 namespace {
 constexpr const char* k_costs =
     "put_lat get_lat p_lat atomic_lat signal_pingpong put_signal_pingpong barrier put_bw --report_msgrate -s "

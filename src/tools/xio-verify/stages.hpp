@@ -26,8 +26,7 @@ struct stage {
   const char* what;   // words for the program
   const char* route;  // XIO_ROUTE, or ""
   std::uint32_t seconds;
-  bool needs_gpu = true;
-  bool needs_drive = false;
+  bool needs_gpu = true, needs_drive = false;
 };
 
 const std::vector<stage>& stages();

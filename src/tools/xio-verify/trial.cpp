@@ -10,14 +10,12 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-verify/child.hpp"
 
 namespace xio::verify {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One stage, run: what it found and how it ended.
 #pragma once
-#include <string>
-
 #include "tools/xio-verify/rows.hpp"
 #include "tools/xio-verify/settings.hpp"
 #include "tools/xio-verify/stages.hpp"

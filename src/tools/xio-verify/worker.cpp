@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-verify/worker.hpp"
-
 #include "base/error.hpp"
 
 namespace xio::verify {

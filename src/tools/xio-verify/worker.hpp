@@ -2,8 +2,6 @@
 // The stages that run in processes of their own, since GPUs, drivers and engines that nobody has tried may hang or end
 // a process: xio-verify --pe STAGE, below xiorun where a stage has several PEs.
 #pragma once
-#include <string>
-
 #include "tools/xio-verify/rows.hpp"
 #include "tools/xio-verify/settings.hpp"
 

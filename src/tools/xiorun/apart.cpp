@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xiorun/apart.hpp"
 
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +12,6 @@
 #include "tools/xiorun/child.hpp"
 
 namespace xio::run {
-
 namespace {
 
 // Before the fork, so that none is lost between the two.

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,13 +15,10 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "base/unique_fd.hpp"
 
 namespace xio::run {
-
 namespace {
 
 constexpr int k_exit_cannot_execute = 126;  // as a shell does

@@ -3,9 +3,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <string>
-#include <vector>
-
 #include "tools/xiorun/job.hpp"
 
 namespace xio::run {

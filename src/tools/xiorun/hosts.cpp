@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 namespace xio::run {
-
 namespace {
 
 constexpr int k_pes_of_host_max = 1024;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "tools/xiorun/apart.hpp"
@@ -24,10 +22,8 @@
 #include "tools/xiorun/node.hpp"
 #include "tools/xiorun/output.hpp"
 #include "tools/xiorun/report.hpp"
-#include "tools/xiorun/sink.hpp"
 
 namespace xio::run {
-
 namespace {
 
 using clock = std::chrono::steady_clock;
@@ -498,8 +494,7 @@ class job {
   std::size_t turn_ = 0;
   std::optional<clock::time_point> end_at_, timeout_at_;
   phase phase_ = phase::running;
-  int signals_ = -1;
-  int running_ = 0;
+  int signals_ = -1, running_ = 0;
   int by_itself_ = 0;  // PEs that have ended, by no signal
   int status_ = 0;
   int ended_by_ = 0;  // the status that says so, once --timeout or a signal has ended the run

@@ -1,19 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The PEs of one xiorun: started, watched, and gone when run_job() returns.
 #pragma once
-#include <string>
-#include <vector>
-
-#include "tools/xiorun/hosts.hpp"
-
-#ifdef HAVE_CONFIG_H
 #include "config.h"
-#endif
-#ifdef PACKAGE_VERSION
-#define XIO_RUN_VERSION PACKAGE_VERSION
-#else
-#define XIO_RUN_VERSION "(unknown version)"
-#endif
+#include "tools/xiorun/hosts.hpp"
 
 namespace xio::run {
 

@@ -7,14 +7,12 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/port_range.hpp"
 
 namespace xio::run {
-
 namespace {
 
 constexpr const char* k_no_port_left =

@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +16,6 @@
 #include "tools/xiorun/program.hpp"
 
 namespace xio::run {
-
 namespace {
 
 constexpr std::string_view k_ready = "\1xiorun-node 2 ";  // the number is that of this protocol

@@ -12,9 +12,7 @@
 // its end ends the PEs. So the key is on no command line and in no environment on its way.
 #pragma once
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "tools/xiorun/job.hpp"
 

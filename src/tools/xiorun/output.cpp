@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace xio::run {
-
 namespace {
 constexpr std::size_t k_line_max = std::size_t{64} << 20;  // a longer line is passed on in pieces
 }

@@ -2,10 +2,7 @@
 // What a PE writes, passed on line by line with its number or nothing in front.
 #pragma once
 #include <functional>
-#include <string>
-#include <string_view>
 
-#include "base/unique_fd.hpp"
 #include "tools/xiorun/sink.hpp"
 
 namespace xio::run {

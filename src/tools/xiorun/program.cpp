@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 namespace xio::run {
-
 namespace {
 
 mode_t kind_of(const std::string& path) {

@@ -10,7 +10,6 @@
 #include <cerrno>
 
 namespace xio::run {
-
 namespace {
 
 // O_NONBLOCK belongs to the open file, which the shell and others share, so it is set on one of our own. Pipes and

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "transport/direct/peers.hpp"
-
 #include "base/error.hpp"
 
 namespace xio::direct {

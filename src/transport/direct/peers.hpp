@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The direct route: heaps of the PEs on this machine, mapped into this address space.
 #pragma once
-#include <cstddef>
-#include <memory>
-#include <vector>
-
 #include "gpu/gpu.hpp"
 
 namespace xio::direct {

@@ -5,11 +5,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"

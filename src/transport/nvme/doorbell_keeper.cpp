@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/doorbell_keeper.hpp"
-
 #include "base/sleeper.hpp"
 #include "xio/wire/nvme.hpp"
 

@@ -2,11 +2,6 @@
 // The host's part of doorbells that kernels cannot ring: it looks at the words that they write and carries what changed
 // to the drive.
 #pragma once
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
 #include "progress/machine.hpp"
 
 namespace xio::nvme {
@@ -43,8 +38,7 @@ class doorbell_keeper : public progress::device {
   bool carry(std::uint32_t register_offset);
 
   std::uint32_t* words_;
-  std::uint32_t dstrd_;
-  std::uint32_t queues_;
+  std::uint32_t dstrd_, queues_;
   std::unique_ptr<register_writer> writer_;
   std::vector<std::atomic<std::uint32_t>> known_;
   std::atomic<std::uint64_t> rings_{0};

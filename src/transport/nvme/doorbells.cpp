@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/doorbells.hpp"
-
 #include "base/error.hpp"
-#include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
 
 namespace xio::nvme {

@@ -45,8 +45,7 @@ class doorbells {
   // After identify and before the first queue; `queues` is how many there may be.
   doorbells(drive& d, const nvme_options& o, progress::machine& m, const doorbell_reach& can, std::uint32_t queues);
   ~doorbells();
-  doorbells(const doorbells&) = delete;
-  doorbells& operator=(const doorbells&) = delete;
+  doorbells& operator=(doorbells&&) = delete;
 
   doorbell_way way() const { return way_; }
   // Before queue qid is created: its words are 0.

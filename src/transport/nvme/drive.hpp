@@ -3,14 +3,10 @@
 // every way to reach the registers and to give the drive memory.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
 
 #include "gpu/gpu.hpp"
 #include "transport/nvme/drive_facts.hpp"
 #include "xio/wire/nvme.hpp"
-#include "xio/xio.h"
 
 namespace xio::nvme {
 
@@ -36,8 +32,7 @@ class drive_memory {
  public:
   drive_memory(bus& b, std::size_t bytes, gpu::place where = gpu::place::shared);
   ~drive_memory();
-  drive_memory(const drive_memory&) = delete;
-  drive_memory& operator=(const drive_memory&) = delete;
+  drive_memory& operator=(drive_memory&&) = delete;
   // For the host, and for kernels.
   template <class T>
   T* as() const {
@@ -78,8 +73,7 @@ class drive : public queue_maker {
   // sentence.
   drive(std::string name, void* registers, bus& b, std::chrono::milliseconds timeout, std::uint32_t nsid = 0);
   ~drive() override;  // shut down and disabled
-  drive(const drive&) = delete;
-  drive& operator=(const drive&) = delete;
+  drive& operator=(drive&&) = delete;
 
   const std::string& name() const override { return name_; }
   const drive_facts& facts() const override { return facts_; }
@@ -117,9 +111,7 @@ class drive : public queue_maker {
   std::chrono::milliseconds timeout_;
   std::chrono::milliseconds ready_timeout_{0};
   drive_memory sq_, cq_, page_;
-  std::uint32_t sq_tail_ = 0;
-  std::uint32_t cq_head_ = 0;
-  std::uint32_t phase_ = 1;
+  std::uint32_t sq_tail_ = 0, cq_head_ = 0, phase_ = 1;
   std::uint16_t next_cid_ = 0;
   std::shared_ptr<drive_memory> shadow_, events_;
   bool lost_ = false;    // an admin command got no valid CQE: no more can be sent

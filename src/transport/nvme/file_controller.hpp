@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 // "file:PATH": the model drive over a file, driven like any other drive.
 #pragma once
-#include <memory>
-#include <string>
-
 #include "gpu/chore.hpp"
 #include "progress/shared_turns.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
-#include "transport/nvme/software_drive.hpp"
 #include "transport/software.hpp"
 
 namespace xio::nvme {

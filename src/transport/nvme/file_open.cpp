@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "base/error.hpp"
 #include "transport/nvme/file_controller.hpp"
 #include "transport/nvme/file_name.hpp"
-#include "transport/nvme/nvme.hpp"
-#include "transport/software.hpp"
 
 namespace xio::nvme {
 

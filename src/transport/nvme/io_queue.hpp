@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 // An I/O queue pair and the memory of the ring over it.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <optional>
 
 #include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/impl/view.hpp"
-#include "xio/xio.h"
 
 namespace xio::nvme {
 
@@ -19,8 +16,7 @@ class io_queue {
   io_queue(queue_maker& d, std::uint32_t qid, std::uint32_t depth, std::uint64_t ticket_start, bool sgls,
            const memory::ring_places& where = {});
   ~io_queue();
-  io_queue(const io_queue&) = delete;
-  io_queue& operator=(const io_queue&) = delete;
+  io_queue& operator=(io_queue&&) = delete;
 
   std::uint32_t id() const { return qid_; }
   // Tickets: those below issued() were handed out, and of those below completed() every command has ended.
@@ -51,10 +47,7 @@ class io_queue {
   void start_at(std::uint64_t ticket);
 
   queue_maker& drive_;
-  std::uint32_t qid_;
-  std::uint32_t depth_;
-  std::uint32_t cq_depth_;
-  std::uint32_t op_count_;
+  std::uint32_t qid_, depth_, cq_depth_, op_count_;
   bool stopped_ = false;
   drive_memory sq_, cq_;
   std::optional<drive_memory> lists_;

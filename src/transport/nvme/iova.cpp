@@ -7,7 +7,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 constexpr std::uint64_t k_large_page = 2 << 20;

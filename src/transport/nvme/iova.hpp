@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Addresses that the IOMMU takes, handed out.
 #pragma once
-#include <cstdint>
 #include <list>
-#include <utility>
 #include <vector>
 
 #include "memory/allocator.hpp"

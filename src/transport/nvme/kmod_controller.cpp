@@ -13,7 +13,6 @@
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/queue_set.hpp"
 #include "xio/device/impl/nvme.hpp"
-#include "xio/wire/nvme.hpp"
 
 namespace xio::nvme {
 

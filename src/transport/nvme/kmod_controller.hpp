@@ -3,10 +3,6 @@
 // the same controller.
 #pragma once
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
@@ -73,8 +69,7 @@ class kmod_controller : public controller, private bus, private queue_maker {
   void lose(const std::string& what);
   void close() noexcept;
 
-  std::string name_;
-  std::string backend_;
+  std::string name_, backend_;
   bool read_only_;
   progress::machine& machine_;
   kmod_module module_;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstring>
@@ -13,7 +12,6 @@
 #include "base/error.hpp"
 #include "base/first_line.hpp"
 #include "base/text_form.hpp"
-#include "base/unique_fd.hpp"
 #include "transport/nvme/kmod_module.hpp"
 
 namespace xio::nvme {

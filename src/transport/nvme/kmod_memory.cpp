@@ -11,7 +11,6 @@
 #include "xio/device/impl/bus_rows.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 constexpr std::uint64_t k_page = 4096;  // of the drive: CC.MPS is 0

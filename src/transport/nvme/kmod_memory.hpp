@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory that a drive of the kernel module reaches: pinned by the module, under the addresses that the drive must use.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "transport/nvme/kmod_module.hpp"
@@ -37,8 +33,7 @@ class kmod_memory {
   // name: of the storage, for sentences.
   kmod_memory(const kmod_module& module, std::string name) : module_(module), name_(std::move(name)) {}
   ~kmod_memory();
-  kmod_memory(const kmod_memory&) = delete;
-  kmod_memory& operator=(const kmod_memory&) = delete;
+  kmod_memory& operator=(kmod_memory&&) = delete;
 
   // Pins it and returns its bus address as controller::map. Throws where it cannot be pinned.
   std::uint64_t map(void* base, std::size_t bytes);

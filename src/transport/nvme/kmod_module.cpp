@@ -14,7 +14,6 @@
 #include "base/log.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 constexpr std::size_t k_page = 4096;

@@ -31,8 +31,7 @@ class kmod_module {
  public:
   // name: of the storage, for sentences.
   kmod_module(std::string name, const std::string& bdf, kmod_calls& calls, const std::string& path = "/dev/xio");
-  kmod_module(const kmod_module&) = delete;
-  kmod_module& operator=(const kmod_module&) = delete;
+  kmod_module& operator=(kmod_module&&) = delete;
 
   kmod_calls& calls() const { return calls_; }
   const xio_kmod_info& info() const { return info_; }
@@ -50,8 +49,7 @@ class kmod_module {
   // A piece of a pinned buffer that is contiguous on the bus.
   struct run {
     std::uint64_t offset;  // from the buffer's begin
-    std::uint64_t address;
-    std::uint64_t bytes;
+    std::uint64_t address, bytes;
   };
   struct pin {
     std::uint32_t handle;
@@ -86,8 +84,7 @@ class kmod_module {
   [[noreturn]] void refuse(const char* what, int why) const;
   std::vector<run> runs_of(std::uint32_t handle, std::uint32_t segments) const;
 
-  std::string name_;
-  std::string bdf_;
+  std::string name_, bdf_;
   xio_kmod_pci device_;
   kmod_calls& calls_;
   unique_fd fd_;

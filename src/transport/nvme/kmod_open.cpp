@@ -6,11 +6,9 @@
 #include "transport/nvme/holders.hpp"
 #include "transport/nvme/kmod_controller.hpp"
 #include "transport/nvme/kmod_drive.hpp"
-#include "transport/nvme/nvme.hpp"
 #include "transport/nvme/vfio_function.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 [[noreturn]] void refuse_kernel_drive(const opening& what) {

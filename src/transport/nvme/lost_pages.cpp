@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/lost_pages.hpp"
 
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include "base/error.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 // The handler reads without a lock, so that an entry is never freed: one whose base is 0 is there for the next.

@@ -15,8 +15,7 @@ class lost_pages {
  public:
   lost_pages(void* base, std::size_t bytes);
   ~lost_pages();
-  lost_pages(const lost_pages&) = delete;
-  lost_pages& operator=(const lost_pages&) = delete;
+  lost_pages& operator=(lost_pages&&) = delete;
 
  private:
   std::uintptr_t base_;

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <random>
-#include <thread>
 
 #include "base/run_clock.hpp"
 #include "gpu/gpu.hpp"

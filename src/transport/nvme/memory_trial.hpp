@@ -3,9 +3,7 @@
 // system memory for a device that it holds unable to reach the GPU's own (drivers/gpu/drm/amd/amdgpu/amdgpu_dma_buf.c:
 // the domain of the pin), and a guest's addresses may lead elsewhere. The drive's blocks stay as they are.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <string>
 
 #include "base/payload.hpp"
 #include "transport/nvme/drive_facts.hpp"

@@ -6,10 +6,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cstddef>
-#include <vector>
-
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
 #include "gpu/gpu.hpp"
@@ -67,8 +63,7 @@ class bridge_writer : public register_writer {
   std::byte* ring_;
   std::uint32_t bdf_;
   std::string name_;
-  std::uint32_t depth_ = 0;
-  std::uint32_t next_ = 0;
+  std::uint32_t depth_ = 0, next_ = 0;
   std::vector<bool> used_;
   bool warned_ = false;
 };
@@ -98,8 +93,7 @@ class mapped_bridge : public register_writer {
     }
   }
   ~mapped_bridge() override { munmap(ring_, k_mapped); }
-  mapped_bridge(const mapped_bridge&) = delete;
-  mapped_bridge& operator=(const mapped_bridge&) = delete;
+  mapped_bridge& operator=(mapped_bridge&&) = delete;
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
 
  private:
@@ -118,8 +112,7 @@ class software_bridge : public register_writer {
     machine_.add(bridge_.get());
   }
   ~software_bridge() override { machine_.remove(bridge_.get()); }
-  software_bridge(const software_bridge&) = delete;
-  software_bridge& operator=(const software_bridge&) = delete;
+  software_bridge& operator=(software_bridge&&) = delete;
   bool write(std::uint32_t offset, std::uint32_t value) override { return writer_->write(offset, value); }
 
  private:

@@ -2,10 +2,6 @@
 // Registers of a drive written through a PCI MMIO bridge: a ring of commands in memory that a device of the virtual
 // machine monitor reads and carries out.
 #pragma once
-#include <memory>
-#include <string>
-
-#include "progress/machine.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbells.hpp"
 

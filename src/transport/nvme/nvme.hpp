@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host side of NVMe: controllers and their I/O queues.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "base/options.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The I/O queues of a drive, the same for every kind of controller: how many, how deep, where, rung how.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "base/options.hpp"
-#include "memory/mode.hpp"
 #include "transport/nvme/doorbells.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/io_queue.hpp"
-#include "xio/device/impl/view.hpp"
-#include "xio/xio.h"
 
 namespace xio::nvme {
 

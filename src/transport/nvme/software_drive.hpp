@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A software drive over a file as file_controller drives it. transport/software.cpp makes them.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
-#include "base/option_words.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
 

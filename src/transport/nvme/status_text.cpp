@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 namespace xio::nvme {
-
 namespace {
 
 struct row {

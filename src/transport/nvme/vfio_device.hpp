@@ -3,11 +3,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include "base/unique_fd.hpp"
 #include "transport/nvme/vfio_space.hpp"
 
@@ -18,8 +13,7 @@ class vfio_device {
   // Throws the reason and the cure.
   vfio_device(const vfio_place& place, const vfio_choice& choice);
   ~vfio_device();
-  vfio_device(const vfio_device&) = delete;
-  vfio_device& operator=(const vfio_device&) = delete;
+  vfio_device& operator=(vfio_device&&) = delete;
 
   vfio_space& space() const { return *space_; }
   unsigned char* registers() const { return registers_; }

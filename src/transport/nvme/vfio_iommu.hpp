@@ -2,10 +2,6 @@
 // One address space of devices, as the kernel keeps it: devices are admitted, memory is mapped and unmapped. There are
 // two ways to have one: containers and groups (type 1, vfio_type1.hpp) and iommufd (vfio_iommufd.hpp).
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "base/unique_fd.hpp"
 #include "transport/nvme/iova.hpp"
 #include "transport/nvme/vfio_calls.hpp"

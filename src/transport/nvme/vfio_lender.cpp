@@ -2,7 +2,6 @@
 #include "transport/nvme/vfio_lender.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@
 #include "memory/pages.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 namespace fs = std::filesystem;

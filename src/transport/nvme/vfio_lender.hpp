@@ -3,7 +3,6 @@
 // memory and no driver, such as one that stands in for a GPU in a virtual machine.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 #include "memory/allocator.hpp"
@@ -16,8 +15,7 @@ class vfio_lender {
   // anything is touched, unless no driver has the function, it is no NVMe controller and the BAR is prefetchable.
   explicit vfio_lender(const std::string& where, const std::string& root = "");
   ~vfio_lender();
-  vfio_lender(const vfio_lender&) = delete;
-  vfio_lender& operator=(const vfio_lender&) = delete;
+  vfio_lender& operator=(vfio_lender&&) = delete;
 
   void* lend(std::size_t bytes);  // zeroed whole pages; throws XIO_ERR_NO_MEMORY, or that it keeps nothing
   void take_back(void* base);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/error.hpp"
-#include "transport/nvme/nvme.hpp"
 #include "transport/nvme/vfio_controller.hpp"
 
 namespace xio::nvme {

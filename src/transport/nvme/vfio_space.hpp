@@ -3,13 +3,8 @@
 // for each of its drives.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
-#include "transport/nvme/vfio_iommu.hpp"
 #include "transport/nvme/vfio_way.hpp"
 
 namespace xio::nvme {
@@ -21,8 +16,7 @@ class vfio_space {
   static std::shared_ptr<vfio_space> get(const vfio_choice& choice, const std::string& name,
                                          vfio_calls& calls = kernel_calls());
   explicit vfio_space(std::unique_ptr<vfio_iommu> iommu) : iommu_(std::move(iommu)) {}
-  vfio_space(const vfio_space&) = delete;
-  vfio_space& operator=(const vfio_space&) = delete;
+  vfio_space& operator=(vfio_space&&) = delete;
 
   vfio_way way() const { return iommu_->way(); }
   // Opens a device, and lets it reach what is mapped.

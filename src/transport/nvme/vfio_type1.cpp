@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_type1.hpp"
 
-#include <fmt/core.h>
 #include <linux/vfio.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include "base/error.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 constexpr const char* k_container = "/dev/vfio/vfio";

@@ -11,7 +11,6 @@
 #include "transport/nvme/vfio_type1.hpp"
 
 namespace xio::nvme {
-
 namespace {
 
 // Why this process cannot open a file, or "".

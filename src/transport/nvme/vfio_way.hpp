@@ -2,7 +2,6 @@
 // Which of the two ways drives behind vfio are opened by: XIO_VFIO_IOMMU, and what the machine has.
 #pragma once
 #include <memory>
-#include <string>
 
 #include "base/options.hpp"
 #include "transport/nvme/vfio_iommu.hpp"

@@ -3,12 +3,10 @@
 
 #include <bit>
 #include <charconv>
-#include <utility>
 
 #include "base/error.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint32_t k_most_engines = 64;  // bits of a mask

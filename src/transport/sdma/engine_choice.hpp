@@ -10,8 +10,7 @@ namespace xio::sdma {
 // Engines of one GPU: [0, engines) are made for PCIe, [engines, engines + xgmi_engines) for xGMI (libhsakmt
 // hsakmttypes.h, HsaNodeProperties).
 struct engine_facts {
-  std::uint32_t engines = 0;
-  std::uint32_t xgmi_engines = 0;
+  std::uint32_t engines = 0, xgmi_engines = 0;
   std::uint32_t queues_per_engine = 0;  // 0: not known
   bool by_engine = false;               // a queue can be asked for on one engine (KFD ioctl minor 17 and newer)
   std::uint32_t all() const { return engines + xgmi_engines; }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/generation.hpp"
-
 #include "base/error.hpp"
 
 namespace xio::sdma {

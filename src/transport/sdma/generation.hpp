@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which packets the copy engines of a GPU take, by the name of its processor.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "xio/wire/sdma.hpp"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/host_copier.hpp"
 
-#include <atomic>
 #include <thread>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "base/sleeper.hpp"
 #include "xio/device/impl/sdma.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
 

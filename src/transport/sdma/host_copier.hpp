@@ -2,8 +2,6 @@
 // Copies that host threads give to a copy engine: a queue whose producer is the host.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "transport/sdma/sdma.hpp"
@@ -31,8 +29,7 @@ class host_copier {
   std::unique_ptr<queue> queue_;
   dev::ring_view ring_;
   std::mutex lock_;
-  std::uint64_t issued_ = 0;
-  std::uint64_t completed_ = 0;
+  std::uint64_t issued_ = 0, completed_ = 0;
 };
 
 }  // namespace xio::sdma

@@ -18,7 +18,6 @@
 #include "topology/kfd_node.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint32_t k_most_nodes = 4096;
@@ -87,8 +86,7 @@ class opened {
     if (--all.count == 0 && !all.shared) hsaKmtReleaseSystemProperties();
     hsaKmtCloseKFD();
   }
-  opened(const opened&) = delete;
-  opened& operator=(const opened&) = delete;
+  opened& operator=(opened&&) = delete;
 };
 
 class hsakmt_driver final : public kfd_driver {

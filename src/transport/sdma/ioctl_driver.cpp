@@ -9,13 +9,11 @@
 // pages, mapping, object, range | | queue | a ring, a page with both pointers | queue, page |
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -26,7 +24,6 @@
 #include "transport/sdma/kfd_uapi.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 std::size_t page_bytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
@@ -51,8 +48,7 @@ class range {
   ~range() {
     if (!kept_) munmap(at_, bytes_);
   }
-  range(const range&) = delete;
-  range& operator=(const range&) = delete;
+  range& operator=(range&&) = delete;
   // Takes the pages away from the process, and keeps the range.
   void hide() noexcept { mmap(at_, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0); }
   // For ever: the GPU may still see an object there.
@@ -85,8 +81,7 @@ class object {
     }
   }
   ~object() { end(); }
-  object(const object&) = delete;
-  object& operator=(const object&) = delete;
+  object& operator=(object&&) = delete;
 
   unsigned char* at() const { return static_cast<unsigned char*>(range_.at()); }
   std::size_t bytes() const { return range_.bytes(); }

@@ -2,12 +2,6 @@
 // What the kernel's compute driver (KFD) does for copy engine queues. ioctl_driver.cpp asks the kernel itself, and
 // hsakmt_driver.cpp libhsakmt; tests put something else in their place.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "base/option_words.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/engine_choice.hpp"

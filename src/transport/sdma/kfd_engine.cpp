@@ -5,19 +5,16 @@
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/memory.hpp"
-#include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // The queues of one engine share this; they own it jointly, because a queue may outlive its engine.
@@ -109,8 +106,7 @@ class user_queue {
     stop();
     device_->driver->free_ring(made_.ring, bytes_);
   }
-  user_queue(const user_queue&) = delete;
-  user_queue& operator=(const user_queue&) = delete;
+  user_queue& operator=(user_queue&&) = delete;
 
   // The engine does nothing of it any more.
   void stop() noexcept {

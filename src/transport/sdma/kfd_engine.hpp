@@ -2,8 +2,6 @@
 // Copy engines of the GPU itself, by user queues of the kernel's compute driver.
 #pragma once
 #include <chrono>
-#include <memory>
-#include <string>
 
 #include "transport/sdma/kfd_driver.hpp"
 #include "transport/sdma/sdma.hpp"

@@ -11,7 +11,6 @@
 #include "base/unique_fd.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 class linux_kernel final : public kfd_kernel {

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/model.hpp"
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
-#include "memory/mode.hpp"
 #include "transport/sdma/generation.hpp"
 #include "transport/sdma/queue_buffers.hpp"
 #include "xio/device/impl/sdma.hpp"
-#include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 constexpr std::uint64_t k_seed = 0x5d3a;
@@ -24,8 +19,7 @@ struct running {
     machine.add(&engine->device());
   }
   ~running() { machine.remove(&engine->device()); }
-  running(const running&) = delete;
-  running& operator=(const running&) = delete;
+  running& operator=(running&&) = delete;
 
   progress::machine& machine;
   const std::unique_ptr<software_engine> engine;
@@ -62,8 +56,7 @@ class model_queue : public queue {
  private:
   std::shared_ptr<running> running_;
   queue_buffers buffers_;
-  std::uint32_t number_ = 0;
-  std::uint32_t id_ = 0;
+  std::uint32_t number_ = 0, id_ = 0;
   bool stopped_ = false;
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include <memory>
-
 #include "transport/sdma/sdma.hpp"
 #include "transport/software.hpp"
 

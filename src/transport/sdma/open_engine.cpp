@@ -6,10 +6,8 @@
 #include "transport/sdma/kfd_engine.hpp"
 #include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/model.hpp"
-#include "transport/sdma/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // Far more than a packet takes, also where another process keeps the engine.

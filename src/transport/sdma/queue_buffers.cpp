@@ -7,7 +7,6 @@
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // Lines of words_.

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The memory of one SDMA queue, ready for device code.
 #pragma once
-#include <cstdint>
-
-#include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
 #include "transport/sdma/sdma.hpp"
-#include "xio/device/impl/view.hpp"
 #include "xio/wire/sdma.hpp"
 
 namespace xio::sdma {

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Host side of SDMA: user queues of copy engines.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "base/options.hpp"
 #include "base/payload.hpp"
 #include "progress/machine.hpp"

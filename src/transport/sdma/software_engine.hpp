@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A software copy engine as open_model() drives it. transport/software.cpp makes them.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
 #include "progress/machine.hpp"
 
 namespace xio::sdma {

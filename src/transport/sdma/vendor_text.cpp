@@ -6,7 +6,6 @@
 #include "transport/software.hpp"
 
 namespace xio::sdma {
-
 namespace {
 
 // Hardware stops without a word: codes are the software engine's.

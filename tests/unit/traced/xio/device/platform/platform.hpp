@@ -5,8 +5,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <vector>
 

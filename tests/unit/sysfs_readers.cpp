@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
-// PCI functions as a kernel shows them below /sys and as `lspci -xxxx` prints them. Offsets: PCI Express Base
-// Specification 5.0, 7.5.1 (header), 7.5.3 (PCI Express capability), 7.6.3, 7.7.8 (ACS), 9.3.3 (SR-IOV).
-#include "topology/pci_reader.hpp"
+// What is read of a machine: its PCI functions and its sysfs.
+#include "topology/pci_config.hpp"
 
 #include <fmt/format.h>
 
-#include "../gtest.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
-#include "topology/pci_config.hpp"
+#include "topology/pci_reader.hpp"
+#include "topology/sysfs_map.hpp"
 
+namespace xio::topology {
 namespace {
 
-using namespace xio::topology;
-using xio::test::refusal;
-using xio::test::sysfs_tree;
+using test::refusal;
+using test::sysfs_tree;
+
+// --- PCI --------------------------------------------------------------------------------------------
+// PCI functions as a kernel shows them below /sys and as `lspci -xxxx` prints them. Offsets: PCI Express Base
+// Specification 5.0, 7.5.1 (header), 7.5.3 (PCI Express capability), 7.6.3, 7.7.8 (ACS), 9.3.3 (SR-IOV).
 
 struct image {
   explicit image(std::size_t bytes) : at(bytes, '\0') {}
@@ -81,8 +84,7 @@ TEST(pci_reader, header_alone_is_not_readable) {
   const pci_tree all = read_pci_sysfs(tree.root);
   const pci_function& f = all.functions().at(0);
   EXPECT_FALSE(f.readable);
-  EXPECT_EQ(f.device, 0x740f);
-  EXPECT_EQ(f.kind, port_kind::none);
+  EXPECT_PAIRS((f.device, 0x740f), (f.kind, port_kind::none));
 }
 
 // 9.3.4.1: vendor and device of a virtual function read as ones; the kernel's files have the right ones.
@@ -94,9 +96,8 @@ TEST(pci_reader, virtual_function_has_the_kernels_ids) {
   tree.file(k_folder + "0000:01:10.0/device", "0x101e\n");
   tree.file(k_folder + "0000:01:10.0/class", "0x020700\n");
   const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_EQ(all.functions().at(0).vendor, 0x15b3);
-  EXPECT_EQ(all.functions().at(0).device, 0x101e);
-  EXPECT_EQ(all.functions().at(0).device_class, 0x0207);
+  EXPECT_PAIRS((all.functions().at(0).vendor, 0x15b3), (all.functions().at(0).device, 0x101e),
+               (all.functions().at(0).device_class, 0x0207));
 }
 
 TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
@@ -106,9 +107,8 @@ TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
   tree.file(k_folder + "0000:01:00.0/device", "0x123456789abc\n");
   tree.file(k_folder + "0000:01:00.0/class", "");
   const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_EQ(all.functions().at(0).vendor, 0x1002);
-  EXPECT_EQ(all.functions().at(0).device, 0x740f);
-  EXPECT_EQ(all.functions().at(0).device_class, 0x0302);
+  EXPECT_PAIRS((all.functions().at(0).vendor, 0x1002), (all.functions().at(0).device, 0x740f),
+               (all.functions().at(0).device_class, 0x0302));
 }
 
 TEST(pci_reader, lists_without_an_end_end) {
@@ -179,4 +179,80 @@ TEST(pci_reader, requester_bit_is_set_and_nothing_else) {
   refusal(XIO_ERR_ARG, [&] { enable_atomics_of("../0000:01:00.0", tree.root); });
 }
 
+// --- sysfs ------------------------------------------------------------------------------------------
+// Distances without hwloc, in the machine of topology_map.cpp: package 0 has a switch with a GPU and a NIC and a second
+// NIC on a root port of its own; package 1 has a GPU and a NIC behind one switch. hwloc counts the same.
+
+constexpr const char *k_gpu = "0x120000", *k_nic = "0x020700", *k_drive = "0x010802", *k_bridge = "0x060400";
+
+struct sysfs_paths : testing::Test {
+  sysfs_paths() {
+    add("pci0000:10/0000:10:01.0", k_bridge, 0);
+    add("pci0000:10/0000:10:01.0/0000:11:00.0", k_gpu, 0);
+    add("pci0000:10/0000:10:01.0/0000:12:00.0", k_nic, 0);
+    add("pci0000:10/0000:10:02.0", k_bridge, 0);
+    add("pci0000:10/0000:10:02.0/0000:14:00.0", k_nic, 0);
+    add("pci0000:20/0000:20:01.0/0000:21:00.0", k_drive, 0);
+    add("pci0000:80/0000:80:01.0/0000:81:00.0", k_gpu, 1);
+    add("pci0000:80/0000:80:01.0/0000:82:00.0", k_nic, 1);
+    machine_.folder(std::string("/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0/infiniband/mlx5_0"));
+    machine_.folder(std::string("/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0/net/eth0"));
+  }
+  void add(const std::string& path, const char* device_class, int numa_node) {
+    machine_.file("/sys/devices/" + path + "/class", std::string(device_class) + "\n");
+    machine_.file("/sys/devices/" + path + "/numa_node", std::to_string(numa_node) + "\n");
+    machine_.link("/sys/bus/pci/devices/" + path.substr(path.rfind('/') + 1), "../../../devices/" + path);
+  }
+
+  const test::sysfs_tree machine_;
+  const sysfs_map m{machine_.root};
+};
+
+TEST_F(sysfs_paths, one_switch_is_nearer_than_one_package_is_nearer_than_another) {
+  EXPECT_TRUE(m.known());
+  EXPECT_EQ(m.distance("0000:12:00.0", "0000:11:00.0"), 2) << "up to the switch and down";
+  EXPECT_EQ(m.distance("0000:14:00.0", "0000:11:00.0"), 4) << "over the host bridge";
+  EXPECT_EQ(m.distance("0000:21:00.0", "0000:11:00.0"), 6) << "over the package";
+  EXPECT_EQ(m.distance("0000:82:00.0", "0000:11:00.0"), 8) << "over the machine";
+  EXPECT_EQ(m.distance("0000:11:00.0", "0000:11:00.0"), 0);
+}
+
+TEST_F(sysfs_paths, says_what_two_have_in_common) {
+  EXPECT_EQ(m.common("0000:12:00.0", "0000:11:00.0"), "one PCIe bridge");
+  EXPECT_EQ(m.common("0000:14:00.0", "0000:11:00.0"), "one host bridge");
+  EXPECT_EQ(m.common("0000:21:00.0", "0000:11:00.0"), "one NUMA node");
+  EXPECT_EQ(m.common("0000:82:00.0", "0000:11:00.0"), "one machine");
+  EXPECT_EQ(m.common("0000:82:00.0", "0000:77:00.0"), "");
+}
+
+TEST_F(sysfs_paths, lists_devices_with_node_and_names) {
+  const auto all = m.devices();
+  ASSERT_EQ(all.size(), 6u) << "no bridges";
+  EXPECT_PAIRS((all[0].bus_id, "0000:11:00.0"), (all[0].role, device_role::gpu), (all[1].role, device_role::nic),
+               (all[1].names, (std::vector<std::string>{"eth0", "mlx5_0"})), (all[3].role, device_role::drive),
+               (all[5].numa_node, 1));
+}
+
+TEST_F(sysfs_paths, what_is_not_there_is_most_distant) {
+  EXPECT_EQ(m.distance("", "0000:11:00.0"), k_most_distant) << "a software device";
+  EXPECT_EQ(m.distance("0000:77:00.0", "0000:11:00.0"), k_most_distant);
+  EXPECT_EQ(m.distance("../../etc", "0000:11:00.0"), k_most_distant);
+  EXPECT_EQ(m.distance("0000:12:00.0", ""), 0) << "no GPU, and nothing says which processors are its own";
+}
+
+TEST_F(sysfs_paths, without_a_gpu_the_processors_decide) {
+  machine_.file("/sys/devices/pci0000:10/0000:10:01.0/0000:12:00.0/local_cpulist", "0-1023\n");
+  machine_.file("/sys/devices/pci0000:80/0000:80:01.0/0000:82:00.0/local_cpulist", "1022-1023\n");
+  EXPECT_PAIRS((m.distance("0000:12:00.0", ""), 0), (m.distance("0000:82:00.0", ""), 2));
+}
+
+TEST(sysfs_map, a_machine_without_pci_is_not_known) {
+  const test::sysfs_tree bare;
+  const sysfs_map m(bare.root);
+  EXPECT_FALSE(m.known());
+  EXPECT_TRUE(m.devices().empty());
+  EXPECT_EQ(m.distance("0000:12:00.0", "0000:11:00.0"), k_most_distant);
+}
+
 }  // namespace
+}  // namespace xio::topology

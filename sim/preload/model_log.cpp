@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The model's log, here without the library's: a preloaded library brings as little as it can into other programs.
+// XIO_SIM_NAME is of the machine that it is compiled for.
 #include <cstdio>
 
 #include "base/log.hpp"
@@ -10,7 +11,7 @@ namespace xio::log {
 
 bool enabled(level l) { return l <= level::warn; }
 void write(level, std::string_view line) {
-  std::fprintf(stderr, "simulated kernel module: %.*s\n", static_cast<int>(line.size()), line.data());
+  std::fprintf(stderr, XIO_SIM_NAME ": %.*s\n", static_cast<int>(line.size()), line.data());
 }
 
 }  // namespace xio::log

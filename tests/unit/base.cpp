@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What another process says reaches logs, sentences and enums only after it was checked.
-#include "base/peer_word.hpp"
-
+// Small parts of src/base.
 #include "../gtest.hpp"
 #include "base/error.hpp"
+#include "base/peer_word.hpp"
+#include "base/text_form.hpp"
+#include "bootstrap/deadline.hpp"
 #include "bootstrap/link.hpp"
 #include "config.h"
 #include "ctx/agreement.hpp"
@@ -12,9 +13,71 @@
 
 namespace {
 
+using namespace std::chrono_literals;
+using strings = std::vector<std::string>;
 using xio::peer_status;
 using xio::printable;
+using xio::run_clock;
+using xio::run_time;
 using xio::test::liar;
+
+// --- The clock of deadlines -------------------------------------------------------------------------
+// The clock of deadlines, by made-up readings and by a process that is really stopped.
+
+constexpr std::int64_t k_ms = 1000000;
+
+TEST(run_time, counts_all_that_is_looked_at) {
+  run_time t{0, 0};
+  std::int64_t now = 5000 * k_ms;
+  const std::int64_t start = t.read(now);
+  for (int i = 1; i <= 100; ++i) {
+    now += 100 * k_ms;
+    EXPECT_EQ(t.read(now) - start, 100 * k_ms * i);
+  }
+}
+
+TEST(run_time, leaves_out_what_nobody_looked_at_and_never_runs_backwards) {
+  for (std::int64_t gap = 100 * k_ms; gap < 10000 * k_ms; gap += 37 * k_ms) {
+    run_time t{0, 0};
+    std::int64_t now = 123456789;
+    const std::int64_t start = t.read(now);
+    const std::int64_t after = t.read(now += gap) - start;
+    EXPECT_GE(after, 0) << gap;
+    EXPECT_LE(after, gap) << gap;
+    if (gap > 400 * k_ms) {
+      EXPECT_LT(after, 150 * k_ms) << gap;
+    }
+    EXPECT_EQ(t.read(now + 10 * k_ms) - start - after, 10 * k_ms);
+  }
+}
+
+// A child waits 1 s by a deadline and is stopped for 2 s meanwhile: it has waited 3 s when it ends.
+TEST(run_clock, stands_still_while_the_process_is_stopped) {
+  const auto begin = std::chrono::steady_clock::now();
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto until = xio::bootstrap::deadline::in(1000);
+    while (!until.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(until.poll_ms()));
+    _exit(0);
+  }
+  std::this_thread::sleep_for(300ms);
+  kill(child, SIGSTOP);
+  std::this_thread::sleep_for(2000ms);
+  kill(child, SIGCONT);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_GT(std::chrono::steady_clock::now() - begin, 2700ms);
+}
+
+TEST(run_clock, a_deadline_is_looked_at_often) {
+  const auto until = xio::bootstrap::deadline::in(60000);
+  EXPECT_LE(until.poll_ms(), 100);
+  EXPECT_EQ(xio::bootstrap::deadline::in(60000).poll_ms(7), 7);
+}
+
+// --- Words of peers ---------------------------------------------------------------------------------
+// What another process says reaches logs, sentences and enums only after it was checked.
 
 bool has_control(const std::string& text) {
   for (const char c : text)
@@ -108,6 +171,41 @@ TEST(peer_word, of_a_rank_that_gives_up_is_checked) {
     EXPECT_STREQ(unknown.what(), "rank 1 gave the world up: because");
   }
   EXPECT_LT(std::strlen(abort_of(XIO_ERR_IO, std::string(60'000, 'x')).what()), 3000u);
+}
+
+// --- Forms of text ----------------------------------------------------------------------------------
+// Forms of whole texts: what fits, and what the groups hold.
+
+TEST(text_form, whole_texts_fit_and_parts_of_texts_do_not) {
+  const xio::text_form disk("nvme[0-9]+n[0-9]+");
+  EXPECT_TRUE(disk.fits("nvme0n1"));
+  EXPECT_TRUE(disk.fits("nvme10n128"));
+  for (const char* text : {"", "nvme0", "nvme0n1p1", "anvme0n1", "nvme0n1\n", "NVME0n1"})
+    EXPECT_FALSE(disk.fits(text)) << text;
+}
+
+TEST(text_form, a_zero_byte_does_not_end_a_text) {
+  EXPECT_FALSE(xio::text_form("nvme0").fits(std::string("nvme0\0n1", 8)));
+}
+
+TEST(text_form, parts_are_the_text_and_its_groups) {
+  const xio::text_form disk("(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)");
+  EXPECT_EQ(disk.parts_of("nvme3c1n2"), (strings{"nvme3c1n2", "nvme3", "c1", "n2"}));
+  EXPECT_EQ(disk.parts_of("nvme3n2"), (strings{"nvme3n2", "nvme3", "", "n2"}));
+  EXPECT_EQ(disk.parts_of("nvme3"), strings{});
+}
+
+// The shorter alternative comes first, and the longer one makes the whole text.
+TEST(text_form, the_longest_match_counts) { EXPECT_TRUE(xio::text_form("a|ab").fits("ab")); }
+
+TEST(text_form, a_wrong_expression_is_refused) {
+  try {
+    xio::text_form("(");
+    FAIL() << "taken";
+  } catch (const xio::error& e) {
+    EXPECT_EQ(e.status(), XIO_ERR_INTERNAL);
+    EXPECT_NE(std::string(e.what()).find("the expression ( is wrong"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace
