@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/fnv.hpp"
@@ -14,7 +10,6 @@
 #include "ctx/peer_states.hpp"
 
 namespace xio {
-
 namespace {
 
 // Each PE sends a digest to the others, and its ballot only where digests differ or one has failed. The sizes are part

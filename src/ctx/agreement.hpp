@@ -3,10 +3,7 @@
 // and a second one where it went wrong on one PE, so that a failure on one PE, a different argument or a different call
 // is an error on every PE and never a hang.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <vector>
 
 #include "bootstrap/bootstrap.hpp"
 

@@ -1,30 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The C boundary: checks pointers, catches exceptions, calls the world.
-#include "xio/xio.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <mutex>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "base/backends.hpp"
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/unique_id.hpp"
 #include "config.h"
-#include "ctx/attributes.hpp"
 #include "ctx/door.hpp"
-#include "ctx/entry.hpp"
 #include "ctx/program.hpp"
-#include "ctx/world.hpp"
 #include "xio/internal.h"
 #include "xio/memory.h"
-#include "xio/peers.h"
 #include "xio/stream.h"
 #include "xio/team.h"
 

@@ -7,7 +7,6 @@
 #include "xio/xio.h"
 
 namespace xio {
-
 namespace {
 
 using kind = dev::call_kind;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which argument of a refused call is wrong, found from its record: kernels keep the arguments and no reason.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "xio/device/impl/view.hpp"

@@ -2,8 +2,6 @@
 #include "ctx/attributes.hpp"
 
 #include <bit>
-#include <string>
-#include <vector>
 
 #include "bootstrap/unique_id.hpp"
 #include "transport/software.hpp"
@@ -11,7 +9,6 @@
 #include "xio/wire/inbox.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::uint64_t k_least_heap = std::uint64_t{1} << 20;

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The structs that C programs fill in, made whole: a caller of another version may know fewer fields or more.
 #pragma once
-#include <cstddef>
-#include <cstring>
-#include <memory>
-
-#include "base/error.hpp"
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "xio/xio.h"
 
@@ -58,9 +52,7 @@ options fallback_options(const xio_init_attr_t* attr);
 // Checked and complete. depth and pool are final, bulk_bytes 0 = never, queues (to each PE) 0 = as many as NICs.
 struct ctx_settings {
   xio_route_t route;
-  std::uint32_t depth;
-  std::uint32_t pool;
-  std::uint32_t queues;
+  std::uint32_t depth, pool, queues;
   std::uint32_t copy_queues;  // to each PE
   std::uint32_t immediates;   // of each PE, 0 = none
   std::uint64_t bulk_bytes;

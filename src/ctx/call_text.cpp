@@ -8,10 +8,8 @@
 #include "ctx/failure_text.hpp"
 #include "ctx/team_text.hpp"
 #include "xio/device/impl/amo.hpp"
-#include "xio/xio.h"
 
 namespace xio {
-
 namespace {
 
 using kind = dev::call_kind;

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A call of a kernel that failed, as a sentence for xio_error_info_t.
 #pragma once
-#include <cstdint>
-#include <string>
-
 #include "ctx/argument_text.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio {
 

@@ -2,8 +2,6 @@
 #include "ctx/context.hpp"
 
 #include <bit>
-#include <cstddef>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -11,11 +9,9 @@
 #include "ctx/failure_text.hpp"
 #include "ctx/graveyard.hpp"
 #include "ctx/program.hpp"
-#include "ctx/rings.hpp"
 #include "xio/device/impl/request.hpp"
 
 namespace xio {
-
 namespace {
 
 // Results of fetching RDMA ops. Word 0 is where results go that nobody reads.

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A ctx: the structures in device memory that its kernels read, and the queues behind them.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "ctx/engines.hpp"
 #include "ctx/rings.hpp"
 #include "ctx/route.hpp"
 #include "ctx/wait_book.hpp"
-#include "gpu/gpu.hpp"
-#include "xio/device/impl/view.hpp"
-#include "xio/xio.h"
 
 namespace xio {
 
@@ -25,8 +17,7 @@ class context {
   context(const ctx_settings& settings, route_plan plan, dev::world_view* world, const direct::peers& peers,
           std::uint64_t ticket_start);
   ~context();
-  context(const context&) = delete;
-  context& operator=(const context&) = delete;
+  context& operator=(context&&) = delete;
 
   // Where its inboxes lie in every heap; zeroed. Before connect.
   void place_inboxes(std::uint64_t offset) { inboxes_ = offset; }

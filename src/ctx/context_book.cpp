@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <exception>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The contexts of a world: how all PEs make, end and recover them together.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/options.hpp"
 #include "ctx/context.hpp"
-#include "ctx/engines.hpp"
-#include "ctx/handles.hpp"
-#include "ctx/membership.hpp"
 #include "ctx/shared_heap.hpp"
 #include "ctx/storage_book.hpp"
 #include "memory/hdp_flusher.hpp"
-#include "xio/xio.h"
 
 namespace xio {
 

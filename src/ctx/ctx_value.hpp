@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a kernel gets of a ctx by value: the words that every op looks at, taken from the views on the device.
 #pragma once
-#include <cstdint>
-
 #include "xio/device/impl/layout.hpp"
-#include "xio/device/impl/view.hpp"
-#include "xio/xio.h"
 
 namespace xio {
 

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What every file of the C boundary does with a world that a program names.
 #pragma once
-#include <memory>
-#include <utility>
-
-#include "base/error.hpp"
 #include "ctx/entry.hpp"
 #include "ctx/job_picture.hpp"
 #include "ctx/world.hpp"
-#include "xio/xio.h"
 
 struct xio_world {
   xio_world(xio::options o, std::unique_ptr<xio::bootstrap::channel> c) : impl(std::move(o), std::move(c)) {}

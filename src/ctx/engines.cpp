@@ -2,7 +2,6 @@
 #include "ctx/engines.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/backends.hpp"
 #include "base/error.hpp"
@@ -10,7 +9,6 @@
 #include "memory/usable.hpp"
 
 namespace xio {
-
 namespace {
 
 void* start(const dev::region_view& row) { return reinterpret_cast<void*>(row.base); }

@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The engines of a world, opened when something needs them, and the local memory that all of them may reach.
 #pragma once
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/options.hpp"
-#include "bootstrap/bootstrap.hpp"
-#include "gpu/gpu.hpp"
 #include "memory/blocks.hpp"
 #include "memory/cache.hpp"
 #include "memory/registration.hpp"
-#include "progress/machine.hpp"
 #include "transport/direct/peers.hpp"
 #include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/nvme.hpp"
@@ -37,8 +25,7 @@ class engines final : memory::engine_side, memory::watcher {
   // regions: the rows of world_view in device memory; the heap becomes row 0. Everything given must outlive this.
   engines(const options& o, bootstrap::channel& channel, gpu::heap& heap, const direct::peers& peers,
           dev::region_view* regions, int local_rank);
-  engines(const engines&) = delete;
-  engines& operator=(const engines&) = delete;
+  engines& operator=(engines&&) = delete;
   ~engines();
 
   // Which GPU each PE has, as hello.hpp's gpus_of. Before any engine is opened.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The door of every call of the C API that returns a status.
 #pragma once
-#include <utility>
-
 #include "base/error.hpp"
 #include "base/process.hpp"
 #include "gpu/in_kernel.hpp"

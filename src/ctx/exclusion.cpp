@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How PEs are taken out of contexts. docs/failures.md says what programs see, docs/decisions/0172 why.
 #include <algorithm>
-#include <vector>
 
 #include "base/log.hpp"
 #include "ctx/context_book.hpp"
@@ -9,7 +8,6 @@
 #include "transport/rdma/vendor_text.hpp"
 
 namespace xio {
-
 namespace {
 
 bool is_among(int pe, const std::vector<int>& pes) { return std::find(pes.begin(), pes.end(), pe) != pes.end(); }

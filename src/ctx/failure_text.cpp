@@ -12,7 +12,6 @@
 #include "xio/wire/nvme.hpp"
 
 namespace xio {
-
 namespace {
 
 std::string name_of(const dev::ring_view& ring, const xio_error_info_t& info) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What went wrong in a kernel, as a sentence for xio_error_info_t.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "xio/device/impl/view.hpp"

@@ -6,14 +6,12 @@
 #include <map>
 #include <mutex>
 #include <tuple>
-#include <vector>
 
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/status.h"
 
 namespace xio::graveyard {
-
 namespace {
 
 constexpr std::size_t k_alignment = 128, k_chunk = 16 << 10;

@@ -2,9 +2,6 @@
 // What kernels find of contexts that were destroyed and of worlds that were finalized: their views stay, and say so.
 // docs/decisions/0173 has what that costs.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
 #include "gpu/memory_choice.hpp"
 #include "xio/device/impl/view.hpp"
 

@@ -11,7 +11,6 @@
 #include "memory/mode.hpp"
 
 namespace xio {
-
 namespace {
 
 static_assert(sizeof(dev::heap_head::hdp_line) >= memory::k_readback_bytes);

@@ -2,11 +2,8 @@
 // The HDP of a world: which engines could flush it, and the ring to oneself that a ctx then needs.
 #pragma once
 #include <functional>
-#include <memory>
 
-#include "base/options.hpp"
 #include "ctx/engines.hpp"
-#include "gpu/gpu.hpp"
 #include "memory/hdp.hpp"
 #include "memory/hdp_flusher.hpp"
 

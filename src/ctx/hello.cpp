@@ -6,16 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/fnv.hpp"
 #include "base/peer_word.hpp"
 
 namespace xio {
-
 namespace {
 
 template <std::size_t N>

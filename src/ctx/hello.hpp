@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/options.hpp"
 #include "gpu/gpu.hpp"
@@ -16,15 +15,12 @@ struct hello {
   std::uint64_t magic;
   std::uint32_t version;  // of this layout, of agreement.cpp's and of what transports exchange
   std::uint32_t pid;
-  std::uint64_t heap_bytes;
-  std::uint64_t ticket_start;
+  std::uint64_t heap_bytes, ticket_start;
   std::uint32_t survives;     // XIO_SURVIVE
   std::uint32_t incarnation;  // counts the processes that have had this PE's number in the world
   std::uint64_t
       pid_space;  // equal where kernel and PID namespace are the same, so that `pid` names a process; 0: unknown
-  char platform[16];
-  char route[16];
-  char heap_kind[16];
+  char platform[16], route[16], heap_kind[16];
   std::int64_t clock;  // of its machine when it left the first barrier, ns
   char kernel[40];     // its boot id, or "" where XIO_MACHINE says what a machine is
   char machine[176];
@@ -44,8 +40,7 @@ void check_hellos(const std::vector<hello>& all);
 
 // The second exchange, once each PE has its GPU and its heap.
 struct heap_offer {
-  std::uint32_t wave_size;
-  std::uint32_t handle_bytes;
+  std::uint32_t wave_size, handle_bytes;
   std::uint64_t alignment;  // largest power of two that divides the heap's address
   char gpu[24];             // as gpu::identity
   std::byte handle[256];    // see gpu::heap::handle

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/job_picture.hpp"
 
-#include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -17,14 +14,12 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/unique_fd.hpp"
 #include "ctx/call_text.hpp"
 #include "ctx/seen_page.hpp"
 #include "ctx/team_text.hpp"
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 using clock = std::chrono::steady_clock;

@@ -16,8 +16,7 @@ constexpr int k_nobody = -1;  // not known
 
 struct seen_wait {
   enum class of { member, word, drive, queue, host } what = of::member;
-  int pe = 0;
-  int for_pe = k_nobody;
+  int pe = 0, for_pe = k_nobody;
   std::string text;  // "for PE 1 to come to barrier 5 of all"
   double seconds = 0;
   std::uint32_t workgroup = 0;

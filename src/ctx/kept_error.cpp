@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/kept_error.hpp"
-
 #include "ctx/failure_text.hpp"
 #include "ctx/rings.hpp"
 

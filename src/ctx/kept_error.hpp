@@ -4,7 +4,6 @@
 #include "ctx/call_text.hpp"
 #include "ctx/context.hpp"
 #include "ctx/storage_book.hpp"
-#include "xio/xio.h"
 
 namespace xio {
 

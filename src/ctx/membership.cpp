@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/membership.hpp"
 
-#include <algorithm>
-#include <cstdint>
 #include <cstring>
-#include <span>
-#include <string>
 
 #include "base/fnv.hpp"
 #include "base/log.hpp"

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The PEs of a world: how many they are, on which machines, and how they come to one outcome of a call.
 #pragma once
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "base/options.hpp"
-#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/members.hpp"
 #include "ctx/agreement.hpp"
 #include "ctx/peer_states.hpp"
@@ -18,8 +12,7 @@ class membership {
  public:
   // Collective: the PEs tell each other their versions and places. Throws on every PE or on none.
   membership(const options& o, std::unique_ptr<bootstrap::channel> channel);
-  membership(const membership&) = delete;
-  membership& operator=(const membership&) = delete;
+  membership& operator=(membership&&) = delete;
 
   int me() const { return me_; }
   int size() const { return n_; }
@@ -69,8 +62,7 @@ class membership {
   void outlive_members(const options& o);
   std::unique_ptr<bootstrap::channel> channel_;
   agreement agreement_;
-  int me_;
-  int n_;
+  int me_, n_;
   std::uint64_t job_ = 0;
   std::int64_t clock_lead_ = 0;
   std::uint64_t timeout_ms_;

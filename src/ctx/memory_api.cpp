@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C boundary of xio/memory.h, but for what a world is asked (api.cpp).
-#include <cstddef>
 
 #include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
@@ -9,7 +8,6 @@
 #include "memory/kinds.hpp"
 #include "memory/pair.hpp"
 #include "memory/where.hpp"
-#include "xio/memory.h"
 
 using xio::entry;
 using xio::fail;

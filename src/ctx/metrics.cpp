@@ -7,14 +7,10 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
-#include <exception>
 #include <set>
 #include <sstream>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -5,15 +5,12 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "base/unique_fd.hpp"

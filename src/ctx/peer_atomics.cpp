@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/peer_atomics.hpp"
 
-#include <optional>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -12,7 +11,6 @@
 #include "topology/pci_reader.hpp"
 
 namespace xio {
-
 namespace {
 
 using topology::atomics_support;

@@ -3,11 +3,6 @@
 // not carry AtomicOps such an atomic is lost without a word, so a world that has one such pair goes another way. So
 // does one whose PEs cannot map each other's heaps at all.
 #pragma once
-#include <string>
-#include <vector>
-
-#include "base/options.hpp"
-#include "bootstrap/bootstrap.hpp"
 #include "ctx/agreement.hpp"
 #include "ctx/attributes.hpp"
 #include "topology/placement.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/peer_states.hpp"
 
-#include <fmt/core.h>
 #include <poll.h>
 
 #include <cerrno>

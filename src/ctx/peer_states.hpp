@@ -2,11 +2,7 @@
 // What this PE knows of the others: alive, silent, dead by proof, excluded. docs/failures.md has the rules.
 #pragma once
 #include <chrono>
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/other_process.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -19,8 +15,7 @@ class peer_states {
  public:
   // The other PEs of this machine are watched from here on: they live, for the exchanges that follow need them.
   peer_states(const std::vector<hello>& all, const std::vector<bool>& together, const bootstrap::channel& channel);
-  peer_states(const peer_states&) = delete;
-  peer_states& operator=(const peer_states&) = delete;
+  peer_states& operator=(peer_states&&) = delete;
 
   // By a new look. silence: the evidence of queues against the PE, or "".
   xio_pe_info_t find(int pe, const std::string& silence);

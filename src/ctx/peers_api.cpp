@@ -3,7 +3,6 @@
 #include <chrono>
 #include <vector>
 
-#include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "ctx/door.hpp"
 #include "xio/peers.h"

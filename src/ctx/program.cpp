@@ -7,10 +7,8 @@
 #include "transport/rdma/vendor_text.hpp"
 #include "xio/device/impl/layout.hpp"
 #include "xio/internal.h"
-#include "xio/xio.h"
 
 namespace xio::program {
-
 namespace {
 
 // Words without a constructor: files of the program tell before this library's own statics need have run.

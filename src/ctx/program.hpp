@@ -2,11 +2,7 @@
 // What the kernels of this program were compiled with (xio/internal.h), and refusing worlds that need more. A kernel
 // cannot refuse what it lacks: it would take a ring of one family for one of another.
 #pragma once
-#include <cstdint>
-
-#include "ctx/attributes.hpp"
 #include "ctx/route.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::program {
 

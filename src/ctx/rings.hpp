@@ -2,7 +2,6 @@
 // What the host reads from rings while kernels use them: statistics and the first failure.
 #pragma once
 #include <chrono>
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/route.hpp"
-
 #include "base/error.hpp"
 #include "xio/device/impl/request.hpp"
 
 namespace xio {
-
 namespace {
 
 using dev::route;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which way the ops of a ctx go to each PE.
 #pragma once
-#include <cstdint>
 #include <vector>
 
 #include "ctx/attributes.hpp"

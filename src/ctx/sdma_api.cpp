@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C boundary of xio/sdma.h.
-#include "xio/sdma.h"
 
-#include <memory>
-#include <mutex>
 #include <set>
 
-#include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "ctx/entry.hpp"
 #include "ctx/rings.hpp"

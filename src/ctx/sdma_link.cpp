@@ -5,14 +5,12 @@
 #include <bit>
 
 #include "base/backends.hpp"
-#include "base/error.hpp"
 #include "ctx/attributes.hpp"
 #include "gpu/memory.hpp"
 #include "transport/software.hpp"
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::uint32_t k_least_ring = 256;

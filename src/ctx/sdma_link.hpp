@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copy engines without a world: what xio/sdma.h connects.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <mutex>
-
-#include "base/options.hpp"
 #include "ctx/handles.hpp"
 #include "gpu/gpu.hpp"
-#include "progress/machine.hpp"
 #include "transport/sdma/host_copier.hpp"
-#include "transport/sdma/sdma.hpp"
 #include "xio/sdma.h"
 
 namespace xio {

@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +16,6 @@
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 constexpr std::uint32_t k_most_pes = 1 << 16;

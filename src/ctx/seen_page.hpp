@@ -3,13 +3,10 @@
 #pragma once
 #include <sys/types.h>
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/unique_fd.hpp"
-#include "ctx/wait_page.hpp"
 #include "ctx/wait_trace.hpp"
 
 namespace xio::info {

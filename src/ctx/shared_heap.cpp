@@ -6,7 +6,6 @@
 #include <cstring>
 #include <iterator>
 #include <span>
-#include <utility>
 
 #include "base/error.hpp"
 #include "ctx/engines.hpp"
@@ -15,7 +14,6 @@
 #include "memory/mode.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::uint64_t k_page = 4096;

@@ -3,15 +3,9 @@
 // bytes are allocated.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "base/options.hpp"
 #include "ctx/membership.hpp"
-#include "gpu/gpu.hpp"
 #include "memory/allocator.hpp"
 #include "transport/direct/peers.hpp"
 
@@ -19,8 +13,7 @@ namespace xio {
 
 struct allocation {
   const char* function;  // for sentences
-  std::size_t count, bytes;
-  std::size_t alignment = 1;
+  std::size_t count, bytes, alignment = 1;
   bool zero = false;  // the block reads as zeroes on every PE once any PE has it
 };
 
@@ -28,8 +21,7 @@ class shared_heap {
  public:
   // Collective; takes this PE's GPU, too. Throws on every PE or on none. `members` must outlive the heap.
   shared_heap(const options& o, membership& members);
-  shared_heap(const shared_heap&) = delete;
-  shared_heap& operator=(const shared_heap&) = delete;
+  shared_heap& operator=(shared_heap&&) = delete;
 
   // The program's blocks. Collective.
   void allocate(const allocation& wanted, void** out);

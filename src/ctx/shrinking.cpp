@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 // How the PEs that live go on without the others: a view that all agree on, and what they keep alike made so again.
 // docs/decisions/0181 has the reasons.
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/world.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::uint64_t k_words_bytes = dev::k_barrier_rounds * sizeof(std::uint64_t);

@@ -2,13 +2,8 @@
 // Open drives and files: a row of world_view::storages each, and the queues behind it.
 #pragma once
 #include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "ctx/engines.hpp"
-#include "gpu/gpu.hpp"
 #include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
@@ -20,8 +15,7 @@ class storage {
   storage(engines& e, const nvme_options& o, const std::string& name, const xio_storage_attr_t& attr,
           dev::storage_view* row, std::uint32_t slot, std::uint32_t serial);
   ~storage();
-  storage(const storage&) = delete;
-  storage& operator=(const storage&) = delete;
+  storage& operator=(storage&&) = delete;
 
   const std::string& name() const { return name_; }
   std::uint32_t slot() const { return view_.slot; }

@@ -4,14 +4,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
-#include "ctx/attributes.hpp"
 #include "ctx/program.hpp"
 #include "ctx/rings.hpp"
 
 namespace xio {
-
 namespace {
 
 bool is_used(std::uint32_t used, const storage& s) { return (used >> s.slot() & 1) != 0; }

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The storages that a world has open, each in a row of world_view::storages.
 #pragma once
-#include <array>
-#include <chrono>
-#include <cstdint>
 #include <functional>
-#include <optional>
 
-#include "base/options.hpp"
 #include "ctx/argument_text.hpp"
-#include "ctx/engines.hpp"
 #include "ctx/handles.hpp"
 #include "ctx/storage.hpp"
-#include "xio/xio.h"
 
 namespace xio {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One storage over several controllers: what its names are, what of each controller it uses.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 

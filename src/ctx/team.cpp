@@ -2,12 +2,10 @@
 #include "ctx/team.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
 #include "base/error.hpp"
 
 namespace xio {
-
 namespace {
 
 bool holds(const std::vector<int>& pes, int pe) { return std::find(pes.begin(), pes.end(), pe) != pes.end(); }

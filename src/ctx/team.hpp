@@ -2,12 +2,9 @@
 // Teams on the host: their members, and the memory that they hold.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"
-#include "xio/team.h"
 
 namespace xio {
 

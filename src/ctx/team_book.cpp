@@ -8,7 +8,6 @@
 #include "xio/device/impl/team_layout.hpp"
 
 namespace xio {
-
 namespace {
 
 gpu::buffer list_of(const std::vector<int>& pes) {

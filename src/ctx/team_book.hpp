@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The teams of a world, and the memory that each holds in the heap.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <vector>
 
-#include "base/options.hpp"
 #include "ctx/handles.hpp"
-#include "ctx/membership.hpp"
 #include "ctx/shared_heap.hpp"
 #include "ctx/team.hpp"
 

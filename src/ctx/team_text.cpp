@@ -9,7 +9,6 @@
 #include "xio/xio.h"
 
 namespace xio {
-
 namespace {
 
 using dev::teams::op;

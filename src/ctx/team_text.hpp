@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A call of a team that was refused, or that a member has not come to, as a sentence for xio_error_info_t.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "xio/device/impl/view.hpp"

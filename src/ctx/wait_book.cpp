@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

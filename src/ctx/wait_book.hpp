@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 // This PE's wait_page, which its kernels and calls of the host write.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "base/options.hpp"
-#include "base/trace.hpp"
-#include "base/unique_fd.hpp"
 #include "ctx/metrics.hpp"
 #include "ctx/wait_page.hpp"
 
@@ -37,8 +30,7 @@ class wait_book {
    public:
     shown_call(std::shared_ptr<wait_page> page, const char* call);
     ~shown_call();
-    shown_call(const shown_call&) = delete;
-    shown_call& operator=(const shown_call&) = delete;
+    shown_call& operator=(shown_call&&) = delete;
 
    private:
     const std::shared_ptr<wait_page> page_;

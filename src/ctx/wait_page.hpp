@@ -2,13 +2,9 @@
 // What a PE shows of its waits to other processes of its user: a file of memory without a name (memfd), which
 // xio-info --job finds in /proc/PID/fd. It is gone when the process is. A reader believes nothing of it.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-
 #include "base/trace.hpp"
 #include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/request.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio {
 
@@ -20,8 +16,7 @@ struct wait_page {
   std::uint32_t pe, n_pes;
   std::uint32_t local_pes;  // of its machine
   std::uint64_t job;        // equal on all PEs of a world
-  std::uint64_t ticks_per_ms;
-  std::uint64_t heap, heap_bytes;
+  std::uint64_t ticks_per_ms, heap, heap_bytes;
   alignas(8) char call[40];  // the host's call that runs now, or ""
   std::uint64_t call_began;  // by CLOCK_MONOTONIC, ns
   char drives[dev::k_max_storages][64];

@@ -5,13 +5,11 @@
 #include <iterator>
 #include <mutex>
 #include <set>
-#include <string>
 
 #include "ctx/call_text.hpp"
 #include "ctx/team_text.hpp"
 
 namespace xio {
-
 namespace {
 
 constexpr std::uint64_t k_ms = 1000000;

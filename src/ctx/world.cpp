@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/world.hpp"
-
-#include <atomic>
-#include <exception>
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/peer_word.hpp"
@@ -14,7 +10,6 @@
 #include "ctx/program.hpp"
 
 namespace xio {
-
 namespace {
 
 std::uint32_t next_world_number() {

@@ -3,24 +3,11 @@
 // thin skin over the parts. Calls of one world are made by one thread at a time, so parts have no locks, but for what
 // any thread may free or register: that lock is in engines.hpp.
 #pragma once
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "base/options.hpp"
-#include "bootstrap/bootstrap.hpp"
 #include "ctx/context_book.hpp"
-#include "ctx/engines.hpp"
 #include "ctx/graveyard.hpp"
-#include "ctx/membership.hpp"
-#include "ctx/shared_heap.hpp"
-#include "ctx/storage_book.hpp"
 #include "ctx/team_book.hpp"
 #include "ctx/wait_book.hpp"
-#include "gpu/gpu.hpp"
-#include "memory/hdp_flusher.hpp"
 #include "xio/peers.h"
-#include "xio/xio.h"
 
 namespace xio {
 
@@ -28,8 +15,7 @@ class world {
  public:
   // Collective. Throws on every PE or on none.
   world(options o, std::unique_ptr<bootstrap::channel> channel);
-  world(const world&) = delete;
-  world& operator=(const world&) = delete;
+  world& operator=(world&&) = delete;
 
   // Collective. Closes everything; throws afterwards if a PE could not be waited for. Closes nothing if a kernel of
   // this process does not end: then it is in_use(), and must not be destroyed.

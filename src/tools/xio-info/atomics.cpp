@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // PCIe AtomicOps: the ports on each device's way, and what they let pass.
 #include "topology/atomics.hpp"
-
 #include "base/error.hpp"
 #include "tools/xio-info/section.hpp"
 #include "topology/pci_reader.hpp"
 
 namespace xio::info {
-
 namespace {
 
 using topology::atomics_support;

@@ -2,13 +2,10 @@
 // Takes a drive from Linux' driver for vfio-pci, and gives it back: each step is printed before it is done, and nothing
 // is done to a drive that somebody uses.
 #include <fcntl.h>
-#include <fmt/core.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 #include <thread>
 
 #include "base/error.hpp"
@@ -19,7 +16,6 @@
 #include "transport/nvme/holders.hpp"
 
 namespace xio::info {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,8 +23,7 @@ namespace fs = std::filesystem;
 constexpr const char* k_vfio = "vfio-pci";
 
 struct function {
-  std::string root;
-  std::string bus_id;
+  std::string root, bus_id;
 
   fs::path bus() const { return root + "/sys/bus/pci"; }
   fs::path folder() const { return bus() / "devices" / bus_id; }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // NVMe controllers, and who has them.
 #include <algorithm>
-#include <filesystem>
 
-#include "base/error.hpp"
 #include "base/first_line.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-info/section.hpp"
@@ -12,7 +10,6 @@
 #include "transport/software.hpp"
 
 namespace xio::info {
-
 namespace {
 
 namespace fs = std::filesystem;

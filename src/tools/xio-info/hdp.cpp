@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Says what would flush the host data path, and why.
 #include "memory/hdp.hpp"
-
 #include "base/error.hpp"
 #include "ctx/hdp.hpp"
-#include "gpu/gpu.hpp"
-#include "progress/machine.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/sdma/sdma.hpp"
 
 namespace xio::info {
-
 namespace {
 
 // A packet that the software engine takes flushes no real HDP.

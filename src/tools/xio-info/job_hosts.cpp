@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // One picture of several hosts: xio-info prints its own there as JSON, started by the agent that xiorun would take.
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,7 +17,6 @@
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 constexpr double k_patience_s = 20;  // of ssh to a host that is not there

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 namespace xio::info {
-
 namespace {
 
 using json = nlohmann::ordered_json;

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reports on live processes of this user.
 #pragma once
-#include <cstdint>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "ctx/job_picture.hpp"
 #include "tools/xio-info/settings.hpp"
 

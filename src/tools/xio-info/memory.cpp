@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The symmetric heap, and the kinds of memory that this platform has.
 #include "xio/memory.h"
-
 #include "gpu/gpu.hpp"
 #include "tools/xio-info/section.hpp"
 
 namespace xio::info {
-
 namespace {
 
 // Adds the kinds of memory that hold what others write while kernels poll, and why; the heap's is XIO_HEAP_KIND's.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <thread>
 
 #include "base/error.hpp"
 #include "ctx/metrics.hpp"
@@ -13,7 +10,6 @@
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 constexpr auto k_poll_interval = std::chrono::milliseconds(5);

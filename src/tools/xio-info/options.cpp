@@ -8,7 +8,6 @@
 #include "tools/xio-info/section.hpp"
 
 namespace xio::info {
-
 namespace {
 
 const char* name_of(option_group g) {

@@ -7,7 +7,6 @@
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 std::string version() {

@@ -7,7 +7,6 @@
 #include "tools/xio-info/section.hpp"
 
 namespace xio::info {
-
 namespace {
 
 using json = nlohmann::ordered_json;

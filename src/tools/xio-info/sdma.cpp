@@ -3,12 +3,10 @@
 #include "transport/sdma/sdma.hpp"
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
-#include "progress/machine.hpp"
 #include "tools/xio-info/section.hpp"
 #include "transport/sdma/generation.hpp"
 
 namespace xio::info {
-
 namespace {
 
 // As linux names the engines' versions (amdgpu sdma_v4_0.c and on).

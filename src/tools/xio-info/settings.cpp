@@ -6,7 +6,6 @@
 #include "tools/command_line.hpp"
 
 namespace xio::info {
-
 namespace {
 
 // The first sentence that the options together deserve; empty if they go together.

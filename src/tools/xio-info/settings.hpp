@@ -7,14 +7,9 @@
 namespace xio::info {
 
 struct settings {
-  bool version = false;
-  bool env = false;
-  bool json = false;
-  bool atomics = false;
+  bool version = false, env = false, json = false, atomics = false;
   std::string device;  // of --atomics; empty: every GPU and NIC
-  bool enable = false;
-  bool topology = false;
-  bool preflight = false;
+  bool enable = false, topology = false, preflight = false;
   std::string bind, unbind;  // a drive to give to vfio-pci, or back
   bool world = false;
   std::string job, metrics;  // a PID, or all

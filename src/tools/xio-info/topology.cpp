@@ -8,7 +8,6 @@
 #include "topology/machine_map.hpp"
 
 namespace xio::info {
-
 namespace {
 
 using topology::device_role;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
 #include <string_view>
 
 #include "build_commit.h"
@@ -15,7 +14,6 @@
 #include "tools/xio-info/section.hpp"
 
 namespace xio::info {
-
 namespace {
 
 struct part {

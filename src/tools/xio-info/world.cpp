@@ -8,7 +8,6 @@
 #include "xio/xio.h"
 
 namespace xio::info {
-
 namespace {
 
 constexpr std::size_t k_sizes[] = {8, 4096, 1u << 20, 1u << 28};
@@ -33,8 +32,7 @@ class member {
     xio_ctx_destroy(world_, ctx_);
     xio_finalize(world_);
   }
-  member(const member&) = delete;
-  member& operator=(const member&) = delete;
+  member& operator=(member&&) = delete;
 
   int me() const { return xio_my_pe(world_); }
   int size() const { return xio_n_pes(world_); }

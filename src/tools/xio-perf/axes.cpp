@@ -7,7 +7,6 @@
 #include "tools/size_text.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 constexpr int k_wide_decades = 3;  // beyond them, ticks at 2 and 5 would stand too close

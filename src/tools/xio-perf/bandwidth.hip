@@ -3,7 +3,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // The caller's part of w.bytes: whole cache lines, so that no line has two writers.

@@ -2,7 +2,6 @@
 #include "tools/xio-perf/catalogue.hpp"
 
 namespace xio::perf {
-
 namespace {
 constexpr std::uint64_t k_k = 1024;
 constexpr std::uint64_t k_m = k_k * k_k;

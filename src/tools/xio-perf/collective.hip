@@ -5,7 +5,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // How one kind of caller calls what has no data.

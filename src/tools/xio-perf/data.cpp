@@ -7,7 +7,6 @@
 #include "base/error.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 constexpr std::size_t k_piece = std::size_t{4} << 20;

@@ -2,7 +2,6 @@
 #include "tools/xio-perf/drive.hpp"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 constexpr std::uint64_t k_piece = std::uint64_t{1} << 20;

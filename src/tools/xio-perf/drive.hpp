@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The storage that nvme_read and nvme_write use: named by the user, or a file that is made for them and taken away.
 #pragma once
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "base/unique_fd.hpp"
 #include "tools/xio-perf/session.hpp"
 
@@ -15,8 +11,7 @@ class drive {
   // bytes: that tests will touch, from offset 0 on. writes: tests will write. Local.
   drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes);
   ~drive();
-  drive(const drive&) = delete;
-  drive& operator=(const drive&) = delete;
+  drive& operator=(drive&&) = delete;
 
   xio_storage_t handle() const { return storage_; }
   const std::string& name() const { return name_; }
@@ -33,8 +28,7 @@ class drive {
   std::string name_;
   std::string path_;  // of the file, if it is one
   unique_fd own_;     // a file without a name, which goes with this
-  std::uint64_t bytes_;
-  std::uint64_t size_ = 0;
+  std::uint64_t bytes_, size_ = 0;
   std::uint32_t block_ = 0;
   xio_storage_t storage_{};
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-perf/measure.hpp"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -12,7 +10,6 @@
 #include "tools/xio-perf/data.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 using enum test_id;

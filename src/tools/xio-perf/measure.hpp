@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs one test at one size and says what it took. All of it is collective: every PE comes with the same arguments.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "tools/statistics.hpp"
 #include "tools/xio-perf/drive.hpp"
-#include "tools/xio-perf/session.hpp"
-#include "tools/xio-perf/settings.hpp"
 
 namespace xio::perf {
 
@@ -22,13 +15,8 @@ struct plan {
   std::uint32_t team = 0;  // members, the first of all PEs; 0: all
   std::uint32_t ctas = 1;
   std::uint32_t threads = 1;  // of each
-  std::uint32_t iterations = 0;
-  std::uint32_t warm_up = 0;
-  std::uint32_t repeat = 1;
-  std::uint32_t element = 8;
-  bool bidirectional = false;
-  bool lockstep = false;
-  bool scattered = false;
+  std::uint32_t iterations = 0, warm_up = 0, repeat = 1, element = 8;
+  bool bidirectional = false, lockstep = false, scattered = false;
   xio_route_t route = XIO_ROUTE_AUTO;
   std::vector<std::uint64_t> sizes;
 

@@ -5,7 +5,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 XIO_DEVICE xio_status_t await(const work& w, place& at, std::uint64_t value) {

@@ -2,14 +2,12 @@
 // What is run: the command line's wishes, and what suits the platform where it has none.
 #include <algorithm>
 #include <set>
-#include <utility>
 
 #include "base/error.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-perf/measure.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 struct defaults {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-perf/plot.hpp"
 
-#include <fmt/core.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "tools/xio-perf/axes.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // In single quotes gnuplot takes all as it stands, but for the quote.

@@ -3,7 +3,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 template <class T>

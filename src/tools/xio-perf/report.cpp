@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-perf/report.hpp"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "tools/gpus.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 std::string host_name() {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The report of results: the machine that they were measured on, what carried each, and the picture of them.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "tools/result_table.hpp"
 #include "tools/xio-perf/measure.hpp"
 #include "tools/xio-perf/plot.hpp"

@@ -7,7 +7,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // Op number k on a word; returns the bits that are wrong in the value fetched, 0 if none. `wrong` is the result of

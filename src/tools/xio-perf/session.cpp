@@ -8,7 +8,6 @@
 #include "tools/xio-perf/data.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // Most times that are exchanged at once.

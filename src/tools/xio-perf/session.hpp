@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The world that tests run in: contexts by route, memory in the heap, and where kernels write results.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <string>
-#include <vector>
 
 #include "tools/xio-perf/settings.hpp"
-#include "tools/xio-perf/work.hpp"
 
 namespace xio::perf {
 
@@ -20,8 +16,7 @@ class kernel_results {
  public:
   kernel_results() = default;
   ~kernel_results();
-  kernel_results(const kernel_results&) = delete;
-  kernel_results& operator=(const kernel_results&) = delete;
+  kernel_results& operator=(kernel_results&&) = delete;
 
   // Room, zeroed, and the pointers into it.
   void prepare(work& w, std::size_t samples, std::size_t spans);
@@ -38,8 +33,7 @@ class kernel_results {
 };
 
 struct heap_need {
-  std::size_t src = 0, dst = 0;
-  std::size_t teams = 0;
+  std::size_t src = 0, dst = 0, teams = 0;
 };
 
 class session {
@@ -47,8 +41,7 @@ class session {
   // need: what so many PEs want. n_guess: the launcher's; where the world has others, a second one is made.
   session(const std::function<heap_need(int)>& need, int n_guess);
   ~session();
-  session(const session&) = delete;
-  session& operator=(const session&) = delete;
+  session& operator=(session&&) = delete;
 
   int me() const { return me_; }
   int n_pes() const { return n_; }
@@ -73,8 +66,7 @@ class session {
   void init(const heap_need& need);
 
   xio_world_t* world_ = nullptr;
-  int me_ = 0;
-  int n_ = 0;
+  int me_ = 0, n_ = 0;
   std::map<xio_route_t, xio_ctx_t> contexts_;
   std::map<int, xio_team_t> teams_;
   std::size_t* blocks_ = nullptr;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 
 #include "config.h"
 #include "ctx/stripes.hpp"
@@ -20,7 +19,6 @@
 #include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // Names in the order in which help lists them, the preferred one of a value first.

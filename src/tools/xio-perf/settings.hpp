@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the command line asks for.
 #pragma once
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "tools/result_table.hpp"
-#include "tools/xio-perf/catalogue.hpp"
 #include "tools/xio-perf/work.hpp"
 
 namespace xio::perf {
@@ -25,8 +21,7 @@ struct settings {
   std::uint32_t iterations = 0;
   std::optional<std::uint32_t> warm_up;
   std::uint32_t repeat = 0;  // launches of a bandwidth test
-  std::uint32_t ctas = 0;
-  std::uint32_t threads = 0;
+  std::uint32_t ctas = 0, threads = 0;
   std::vector<scope> scopes;
   std::uint32_t element = 8;
   bool floating = false;  // the values are of a floating-point type
@@ -34,9 +29,7 @@ struct settings {
   std::optional<xio_reduction> reduction;  // -o
   std::vector<std::uint32_t> teams;        // --team: members
   std::optional<bool> reads;               // --dir
-  bool bidirectional = false;
-  bool message_rate = false;
-  bool lockstep = false;
+  bool bidirectional = false, message_rate = false, lockstep = false;
   xio_route_t route = XIO_ROUTE_AUTO;
   std::string storage;
   bool scattered = false;  // --access

@@ -3,7 +3,6 @@
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {
-
 namespace {
 
 // Group g's op number i is the (i * groups + g)-th one, and goes that many strides from the range's begin, around and

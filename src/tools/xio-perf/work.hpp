@@ -2,7 +2,6 @@
 // What the host hands to the measuring kernels and gets back from them. Plain data; the kernels are in the .hip files.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 #include "tools/xio-perf/catalogue.hpp"
 #include "xio/device/reduction.hpp"
@@ -33,8 +32,7 @@ enum class atomic_op {
 
 // When a workgroup's measured part began and ended: by the device's wall clock and by the clock of the samples.
 struct span {
-  std::uint64_t begin, end;
-  std::uint64_t first, last;
+  std::uint64_t begin, end, first, last;
 };
 
 // Words in the symmetric heap that kernels of two PEs tell each other something by; on cache lines of their own.
@@ -57,10 +55,8 @@ struct words {
 struct work {
   xio_ctx_t ctx;
   xio_storage_t storage;
-  int me;
-  int peer;
-  std::uint32_t warm_up;
-  std::uint32_t iterations;
+  int me, peer;
+  std::uint32_t warm_up, iterations;
   std::size_t bytes;
   char* dst;
   const char* src;
