@@ -10,6 +10,7 @@
 #include "transport/nvme/drive_watch.hpp"
 #include "transport/nvme/nvme.hpp"
 #include "transport/nvme/queue_set.hpp"
+#include "transport/nvme/vfio_device.hpp"
 #include "transport/nvme/vfio_function.hpp"
 #include "transport/nvme/vfio_lender.hpp"
 
