@@ -82,8 +82,8 @@ class adversary final : public port {
 
   vector_cache cache;  // gfx1100's is that of the shader array, unless `array` is
   vector_cache* array = nullptr;
-  // A value that a scalar load has read stays until s_dcache_inv, which LLVM writes nowhere: scalar loads are for memory
-  // that nobody changes while the kernel runs (AMDGPUUsage, "Memory Model GFX90A").
+  // A value that a scalar load has read stays until s_dcache_inv, which LLVM writes nowhere: scalar loads are for
+  // memory that nobody changes while the kernel runs (AMDGPUUsage, "Memory Model GFX90A").
   std::mt19937_64 scalar_random;
   vector_cache scalar_cache;
   std::unique_ptr<vector_cache> l0[2];  // of compute units; none on other GPUs
