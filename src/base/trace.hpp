@@ -30,7 +30,7 @@ enum class carried : std::uint32_t { nop, write, read, atomic, command };
 struct alignas(64) shown_op {
   std::uint64_t number, began, ended, bytes;  // ns of CLOCK_MONOTONIC, to some ms; ended: 0 while it is under way
   std::uint32_t pe, queue;                    // pe: k_none where it goes to a drive
-  carried what;
+  std::uint32_t what;                         // a carried
 };
 constexpr std::uint32_t k_shown_ops = 32;
 struct alignas(64) shown_ops {
@@ -57,7 +57,7 @@ inline std::uint64_t show(carried what, std::uint64_t bytes, std::uint32_t pe, s
   __atomic_store_n(&o.bytes, bytes, __ATOMIC_RELAXED);
   __atomic_store_n(&o.pe, pe, __ATOMIC_RELAXED);
   __atomic_store_n(&o.queue, queue, __ATOMIC_RELAXED);
-  __atomic_store_n(&o.what, what, __ATOMIC_RELAXED);
+  __atomic_store_n(&o.what, static_cast<std::uint32_t>(what), __ATOMIC_RELAXED);
   __atomic_store_n(&o.number, number, __ATOMIC_RELEASE);
   return number;
 }

@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -18,6 +22,7 @@
 #include "gpu/after_kernels.hpp"
 #include "gpu/chore.hpp"
 #include "gpu/device_choice.hpp"
+#include "gpu/gpu.hpp"
 #include "gpu/in_kernel.hpp"
 #include "gpu/polled_device.hpp"
 #include "gpu/relaxed_capture.hpp"
@@ -26,6 +31,7 @@
 #include "xio/hip.h"
 
 namespace xio::gpu {
+
 namespace {
 
 std::atomic<int> g_device{0};  // chosen by init()
@@ -46,7 +52,8 @@ class on_device {
     check(hipGetDevice(&before_), "the current device");
     if (before_ != g_device) check(hipSetDevice(g_device), "selecting device {}", g_device.load());
   }
-  on_device& operator=(on_device&&) = delete;
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
   ~on_device() {
     if (before_ != g_device) (void)hipSetDevice(before_);
   }
@@ -95,7 +102,8 @@ class lane_of_thread {
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
     check(hipEventCreateWithFlags(&end_, hipEventDisableTiming), "an event behind copies");
   }
-  lane_of_thread& operator=(lane_of_thread&&) = delete;
+  lane_of_thread(const lane_of_thread&) = delete;
+  lane_of_thread& operator=(const lane_of_thread&) = delete;
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
     // A bare pointer: an exit handler may call after the thread_local objects of its thread have ended.

@@ -3,11 +3,13 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -15,6 +17,7 @@
 #include "base/thread.hpp"
 
 namespace xio::gpu {
+
 namespace {
 
 // How long an exiting process waits for calls that were given and not made. Longer ones stand behind a kernel, and the

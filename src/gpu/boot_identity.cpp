@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <fstream>
+#include <string>
 
 #include "gpu/gpu.hpp"
 

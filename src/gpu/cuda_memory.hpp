@@ -5,12 +5,16 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
+#include <cstdint>
+#include <string>
+
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
 #include "memory/pages.hpp"
 
 namespace xio::gpu::hw {
+
 namespace {
 
 template <class Call>
@@ -185,4 +189,5 @@ int export_dmabuf(const block*, void* base, std::size_t bytes, bool pcie, std::u
 }
 
 }  // namespace
+
 }  // namespace xio::gpu::hw

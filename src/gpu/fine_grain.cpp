@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 namespace xio::gpu {
+
 namespace {
 
 // Radeon GPUs: gfx10xx, gfx11xx, gfx12xx. They have no xGMI.

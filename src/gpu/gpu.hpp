@@ -2,7 +2,10 @@
 // Host side of the platform: memory that device code and engines see, sharing it between processes, and the
 // device's clock. One implementation is linked: host/host.cpp, hip.cpp or cuda.cu.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 

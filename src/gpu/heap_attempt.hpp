@@ -2,6 +2,10 @@
 // Taking the symmetric heap in GPU memory: of the kind that is wanted, in a way that peers can map it, and what comes
 // next where the runtime refuses one or the other. Over the calls of a runtime, so that tests put another one there.
 #pragma once
+#include <cstddef>
+#include <string>
+#include <utility>
+
 #include "base/error.hpp"
 #include "gpu/memory_choice.hpp"
 

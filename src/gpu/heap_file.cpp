@@ -6,16 +6,24 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <deque>
 #include <mutex>
+#include <string_view>
+#include <utility>
 
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "gpu/heap_handle.hpp"
 #include "gpu/memory_file.hpp"
 
 namespace xio::gpu {
+
 namespace {
 
 using heap_tag = std::array<std::uint64_t, 2>;
@@ -26,7 +34,11 @@ std::string file_name(const heap_tag& tag) { return fmt::format("xio-heap-{:016x
 struct heap_handle {
   std::uint64_t magic;
   heap_tag tag;  // random
-  std::uint64_t pid, fd, bytes, device, inode;
+  std::uint64_t pid;
+  std::uint64_t fd;
+  std::uint64_t bytes;
+  std::uint64_t device;
+  std::uint64_t inode;
 };
 static_assert(sizeof(heap_handle) == 64);
 constexpr std::uint64_t k_magic = 0x31706165486f6958;  // "XioHeap1"
@@ -50,7 +62,8 @@ class mapped {
     munmap(static_cast<char*>(at) + bytes, start + room - place - bytes);
     data_ = at;
   }
-  mapped& operator=(mapped&&) = delete;
+  mapped(const mapped&) = delete;
+  mapped& operator=(const mapped&) = delete;
   // The addresses stay taken, by nothing: what kernels of the host platform still load or store there by a ctx of a
   // world that was finalized harms nobody, and their quiet says XIO_ERR_STATE.
   ~mapped() {

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp for HIP.
 #include <fmt/format.h>
+#include <hip/hip_ext.h>
+#include <hip/hip_runtime.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <string>
 
+#include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/options.hpp"
 #include "gpu/fine_grain.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
+#include "gpu/memory_choice.hpp"
+#include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
+
 namespace {
 
 // Warns of memory that is not of the kind wanted, once for each purpose and place. error: of the runtime, or null where
@@ -237,6 +248,7 @@ std::string why_no_device(hipError_t e) {
 }
 
 }  // namespace
+
 }  // namespace xio::gpu::hw
 
 #include "gpu/hip_memory.hpp"

@@ -4,18 +4,23 @@
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 
 #include "topology/kfd_node.hpp"
 
 namespace xio::gpu::hw {
+
 namespace {
 
 // The HSA runtime's node of the agent that owns some memory (hsa_ext_amd.h: hsa_amd_pointer_info_t to agentOwner, and
 // HSA_AMD_AGENT_INFO_DRIVER_NODE_ID). The layout has only grown at its end, and `size` says how far it is known.
 struct owner_info {
-  std::uint32_t size, type;
+  std::uint32_t size;
+  std::uint32_t type;
   void *seen_by_agent, *seen_by_host;
   std::size_t bytes;
   void* user;
@@ -90,4 +95,5 @@ std::string identity(int device, const std::string& name) {
 }
 
 }  // namespace
+
 }  // namespace xio::gpu::hw

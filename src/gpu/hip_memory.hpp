@@ -6,11 +6,15 @@
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
 
+#include <cstdint>
+#include <string>
+
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/memory_choice.hpp"
 
 namespace xio::gpu::hw {
+
 namespace {
 
 std::string lacks(xio_mem_kind_t kind) {
@@ -212,4 +216,5 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
 }
 
 }  // namespace
+
 }  // namespace xio::gpu::hw

@@ -10,13 +10,17 @@
 #pragma once
 #include <hip/hip_runtime.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "gpu/gpu.hpp"
 
 namespace xio::gpu::hw {
+
 namespace {
 
 // hsa.h and hsa_ext_amd.h.
@@ -127,4 +131,5 @@ void unmap_io(void* page) {
 }
 
 }  // namespace
+
 }  // namespace xio::gpu::hw

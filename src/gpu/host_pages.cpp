@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <string>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -13,6 +14,7 @@
 #include "memory/pages.hpp"
 
 namespace xio::gpu {
+
 namespace {
 
 struct machine_memory {

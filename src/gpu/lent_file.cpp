@@ -12,11 +12,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/thread.hpp"
 
 namespace xio::gpu {
+
 namespace {
 
 constexpr int k_backlog = 64;

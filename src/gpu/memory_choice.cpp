@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 namespace xio::gpu {
+
 namespace {
 
 constexpr caching F = caching::fine, U = caching::uncached;

@@ -15,11 +15,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "gpu/host_pages.hpp"
 
 namespace xio::gpu {
+
 namespace {
 
 // The limit holds for memory files, too, and the signal that it sends ends the program.

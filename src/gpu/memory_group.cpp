@@ -5,6 +5,7 @@
 #include <fstream>
 
 namespace xio::gpu {
+
 namespace {
 
 // The names of one version of cgroups.

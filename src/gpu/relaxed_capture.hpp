@@ -10,13 +10,15 @@
 #include "xio/hip.h"
 
 namespace xio::gpu {
+
 namespace {
 
 class relaxed_capture {
  public:
   // A runtime that refuses has no captures, or is going away.
   relaxed_capture() : changed_(exchange()) {}
-  relaxed_capture& operator=(relaxed_capture&&) = delete;
+  relaxed_capture(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(const relaxed_capture&) = delete;
   ~relaxed_capture() {
     if (changed_) (void)exchange();
   }
@@ -33,4 +35,5 @@ class relaxed_capture {
 };
 
 }  // namespace
+
 }  // namespace xio::gpu

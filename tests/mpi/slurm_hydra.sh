@@ -147,5 +147,5 @@ elif can_mpirun; then
   if proves; then mpiexec 0 2 "${pair}tcp" -n 2 env -u LD_LIBRARY_PATH "${tcp[@]}" "$probe" who; fi
 fi
 
-[ $ran = 0 ] && skip 'no launcher of others is here'
+[ "$ran" = 0 ] && skip 'no launcher of others is here'
 finish "slurm_hydra, $ran runs"
