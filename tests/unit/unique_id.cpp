@@ -317,7 +317,7 @@ TEST(unique_id, and_its_numbers_are_checked_in_the_attributes) {
   attr.bootstrap = "mpi";
   EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "a unique id is for \"tcp\"");
   EXPECT_REFUSED(xio_get_unique_id(nullptr), XIO_ERR_ARG, "id is null");
-  for (const auto& [rank, size] : {std::pair{0, 0}, {-1, 2}, {2, 2}, {0, 5000}, {0, -1}}) {
+  for (const auto& [rank, size] : {std::pair{0, 0}, {-1, 2}, {2, 2}, {0, 65537}, {0, -1}}) {
     const auto other = fresh_id();
     attr = attr_for(&other, rank, size);
     EXPECT_REFUSED(xio_init(&attr, &w), XIO_ERR_CONFIG, "0 <= unique_rank < unique_size");
