@@ -28,6 +28,14 @@ struct posted : tried_queue {
   std::uint32_t tail;
 };
 
+// Ends the queues whose commands have not ended, before the memory that they would write to is gone.
+struct posted_queues {
+  ~posted_queues() {
+    for (const posted& q : left) q.queue->stop();
+  }
+  std::vector<posted> left;
+};
+
 // Takes the completions of those that are left; returns how many have none within the time.
 std::size_t await(const queue_maker& d, std::vector<posted>& left, std::chrono::milliseconds patience) {
   const auto until = run_clock::now() + patience;
@@ -52,7 +60,8 @@ bool kernels_ring(const queue_maker& d, const std::vector<tried_queue>& all, con
   }
   const std::size_t n = std::min(all.size(), k_tried);
   const drive_memory blocks(d.memory_bus(), n * f.page_bytes);
-  std::vector<posted> left;
+  posted_queues queues;
+  std::vector<posted>& left = queues.left;
   std::vector<gpu::doorbell> doorbells;
   for (std::size_t i = 0; i < n; ++i) {
     const auto read = w::make_io(w::opcode::read, 0, f.nsid, blocks.address() + i * f.page_bytes, 0, 0, 1);
@@ -64,12 +73,10 @@ bool kernels_ring(const queue_maker& d, const std::vector<tried_queue>& all, con
   const std::size_t lost = await(d, left, patience);
   if (lost == 0) return true;
   for (const posted& q : left) __atomic_store_n(q.host.sq, q.tail, __ATOMIC_RELEASE);
-  if (await(d, left, patience) != 0) {
-    for (const posted& q : left) q.queue->stop();  // before the memory that it would write to is gone
+  if (await(d, left, patience) != 0)
     fail(XIO_ERR_TIMEOUT,
          "{} has not completed a read of block 0 within {} ms, rung by a kernel and then by the host; reset it",
          d.name(), patience.count());
-  }
   const std::string what = fmt::format("{}: {} of {} doorbells that a kernel rang at once did not arrive within {} ms",
                                        d.name(), lost, n, patience.count());
   if (o.nvme_doorbell == option::nvme_doorbell::bar)
