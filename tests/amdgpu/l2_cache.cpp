@@ -199,6 +199,32 @@ TEST(AmdgpuL2, WorkgroupsOfAGpuSeeEachOthersDirtyLines) {
     }
 }
 
+// Also where the lanes of one atomic lie in several allocations: two waves would take one lock.
+TEST(AmdgpuL2, AnAtomicOfSeveralAllocationsSeesWhatTheL2Has) {
+  for (const kind& k : k_coarse)
+    for (const kind& other : {k, k_fine[0]}) {
+      message one(1, k);
+      alignas(256) u32 apart[64] = {};
+      one.m.visible.list(apart, sizeof(apart), true, other.where, other.how);
+      one.m.load("v_mov_b32 v6, 2\nglobal_atomic_or v8, v[0:1], v6, off glc\ns_waitcnt vmcnt(0)");
+      one.m.start();
+      run_wave(one.m.w, 100);
+      adversary next(one.m.visible, 1, &one.m.l2);
+      const u64 address[lanes] = {reinterpret_cast<u64>(one.data), reinterpret_cast<u64>(apart)};
+      const u32 bit[2 * lanes] = {4, 4};
+      u32 old[2 * lanes] = {9, 9};
+      amdgpu::access a;
+      a.address = address;
+      a.active = 3;
+      a.bytes = 4;
+      refusal no;
+      for (const u32 wanted : {2u, 6u}) {
+        ASSERT_TRUE(next.atomic(a, atomic_op::bit_or, bit, nullptr, old, no));
+        EXPECT_PAIRS((old[0], wanted), (old[1], wanted & 4));
+      }
+    }
+}
+
 // Atomics of memory that the L2 keeps are done there; others in memory, where every device's are.
 TEST(AmdgpuL2, AnAtomicOfCoarseMemoryIsUnseenUntilItIsWrittenBack) {
   const std::string add =

@@ -91,6 +91,17 @@ bool l2_port::store(const access& of, const std::uint32_t* data, refusal& no) {
 bool l2_port::atomic(const access& of, atomic_op op, const std::uint32_t* data, const std::uint32_t* compare,
                      std::uint32_t* old, refusal& no) {
   const plain::window* const w = cache && of.active ? memory.holds_all(of, true) : nullptr;
+  // Lanes in several allocations: each by itself, or the L2's dirty bytes of one would not be seen.
+  if (cache && w == nullptr && std::popcount(of.active) > 1) {
+    if (!memory.aligned(of, no) || !memory.mapped(of, true, no)) return false;
+    bool good = true;
+    each_lane(of, [&](unsigned lane) {
+      access one = of;
+      one.active = std::uint64_t{1} << lane;
+      good = good && atomic(one, op, data, compare, old, no);
+    });
+    return good;
+  }
   const bool kept = w && cache->of(w->where, w->how) != l2_cache::keeping::nothing;
   if (!kept || cache->leaves(of_atomic(of))) {
     if (w && cache->keeps(w->where, w->how)) cache->flush_host_path();
