@@ -19,6 +19,7 @@ using SECRET = secret_text;
 
 // The environment's variable; null if it is not set or empty, which counts as that.
 const char* set_variable(const char* name);
+inline bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
 
 // A variable that a program sets for one world; an empty value stands for the default.
 struct setting {

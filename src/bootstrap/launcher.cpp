@@ -22,8 +22,6 @@ namespace xio::bootstrap {
 
 namespace {
 
-bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
-
 // A variable that holds no whole number counts as not set.
 std::optional<int> number(const char* variable) {
   const char* text = variable != nullptr ? std::getenv(variable) : nullptr;

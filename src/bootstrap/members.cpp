@@ -157,7 +157,7 @@ void members_channel::build_star_as_root(const deadline& until) {
         links[static_cast<std::size_t>(pe)] = links_.take(pe);
     }
   }
-  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, true, {}, {}, {}}, std::move(links));
+  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, true, false, {}, {}, {}}, std::move(links));
 }
 
 void members_channel::join_star(const deadline& until) {
@@ -176,7 +176,7 @@ void members_channel::join_star(const deadline& until) {
   links_.send(root, frame_kind::welcome, greeting(view_.number()));
   std::vector<sealed_link> links;
   links.push_back(links_.take(root));
-  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, false, {}, {}, {}}, std::move(links));
+  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, false, false, {}, {}, {}}, std::move(links));
 }
 
 // Others may wait for this rank in an exchange: they hear why it does not come.

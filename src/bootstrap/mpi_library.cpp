@@ -91,8 +91,6 @@ std::optional<loaded_mpi> find_loaded() {
   return first;
 }
 
-bool is_set(const char* variable) { return set_variable(variable) != nullptr; }
-
 // Of a process that has no MPI, the likely one first. PMIx is what Open MPI speaks, PMI is MPICH's.
 std::vector<mpi_abi> launchers_mpis() {
   if (is_set("OMPI_COMM_WORLD_SIZE")) return {mpi_abi::open_mpi};

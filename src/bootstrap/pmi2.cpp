@@ -19,7 +19,7 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr std::size_t k_length_bytes = 6;
+constexpr std::size_t k_length_digits = 6;
 constexpr std::size_t k_line_max = 1024;
 constexpr const char* k_cure = "look at the launcher's own output";
 
@@ -131,7 +131,7 @@ pmi2_client::reply pmi2_client::ask(const std::string& command, const fields& bo
   std::string text = "cmd=" + command + ";";
   for (const auto& [key, value] : body) text += key + "=" + value + ";";
   send(fmt::format("{:6}{}", text.size(), text), until);
-  std::string length = receive(k_length_bytes, until);
+  std::string length = receive(k_length_digits, until);
   length.erase(0, length.find_first_not_of(' '));
   length.erase(length.find_last_not_of(' ') + 1);
   const auto bytes = number(length);

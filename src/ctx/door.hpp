@@ -19,11 +19,6 @@ inline world& checked(xio_world_t* w, const char* function) {
   return w->impl;
 }
 
-template <class T>
-void not_null(const T* p, const char* function, const char* parameter) {
-  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
-}
-
 template <class World, class Body>
 xio_status_t in_world(World* w, const char* function, Body&& body) noexcept {
   return entry(function, [&] {

@@ -21,4 +21,9 @@ xio_status_t entry(const char* function, Body&& body) noexcept {
   });
 }
 
+template <class T>
+void not_null(const T* p, const char* function, const char* parameter) {
+  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
+}
+
 }  // namespace xio

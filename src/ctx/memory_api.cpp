@@ -11,14 +11,10 @@
 
 using xio::entry;
 using xio::fail;
+using xio::not_null;
 using xio::memory::blocks;
 
 namespace {
-
-template <class T>
-void not_null(const T* p, const char* function, const char* parameter) {
-  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
-}
 
 std::size_t alignment_of(const xio_mem_attr_t* attr) { return xio::read_attr(attr, "xio_mem_attr_t").alignment; }
 

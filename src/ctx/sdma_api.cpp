@@ -17,6 +17,7 @@ namespace {
 
 using xio::entry;
 using xio::fail;
+using xio::not_null;
 
 // Links between connect and disconnect: a pointer that is not here is refused before it is followed.
 class live_links {
@@ -54,11 +55,6 @@ xio_status_t on_link(Link* l, const char* function, Body&& body) noexcept {
            static_cast<const void*>(l));
     body(l->impl);
   });
-}
-
-template <class T>
-void not_null(const T* p, const char* function, const char* parameter) {
-  if (p == nullptr) fail(XIO_ERR_ARG, "{}: {} is null; give a pointer", function, parameter);
 }
 
 }  // namespace

@@ -4,14 +4,9 @@
 #include <iterator>
 
 #include "base/error.hpp"
+#include "memory/pages.hpp"
 
 namespace xio::memory {
-namespace {
-
-std::uint64_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
-
-}  // namespace
-
 blocks& blocks::all() {
   // Programs may free from destructors of their own statics.
   static auto* one = new blocks;

@@ -7,6 +7,8 @@
 
 namespace xio::memory {
 
+inline std::uint64_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
+
 constexpr std::uint64_t align_down(std::uint64_t value, std::uint64_t page) { return value & ~(page - 1); }
 
 constexpr std::optional<std::uint64_t> align_up(std::uint64_t value, std::uint64_t page) {

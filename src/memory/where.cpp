@@ -7,11 +7,10 @@
 #include "base/error.hpp"
 #include "memory/blocks.hpp"
 #include "memory/kinds.hpp"
+#include "memory/pages.hpp"
 
 namespace xio::memory {
 namespace {
-
-std::uint64_t number(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 bool all_locked(const std::vector<mapping>& mapped) {
   return !mapped.empty() && std::all_of(mapped.begin(), mapped.end(), [](const mapping& m) { return m.locked; });

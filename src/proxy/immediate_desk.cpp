@@ -7,7 +7,7 @@ namespace xio::proxy {
 
 namespace {
 
-namespace w = wire::inbox;
+namespace words = wire::inbox;
 
 // Only the NICs of one PE write to one inbox, never those of several PEs: a claim fails rarely, and then not for long.
 constexpr int k_attempts = 16;
@@ -34,20 +34,21 @@ std::uint64_t immediate_desk::room(std::uint32_t number) {
   const std::lock_guard hold(lock_);
   const auto found = inboxes_.find(number);
   if (found == inboxes_.end()) return 0;
-  return payload_.atomic(found->second.at + w::k_head_at, 8, atomic_op::fetch, 0, 0) + found->second.entries;
+  return payload_.atomic(found->second.at + words::k_head_at, 8, atomic_op::fetch, 0, 0) + found->second.entries;
 }
 
 // The counterpart of inbox_drop in include/xio/device/impl/inbox.hpp, for memory that may be a GPU's.
 bool immediate_desk::drop(const inbox& to, std::uint32_t immediate) const {
   const auto load = [&](std::uint64_t at) { return payload_.atomic(to.at + at, 8, atomic_op::fetch, 0, 0); };
-  std::uint64_t place = load(w::k_tail_at);
+  std::uint64_t place = load(words::k_tail_at);
   for (int i = 0; i < k_attempts; ++i) {
     // Signed: a tail that others have moved since may lie behind the head by now.
-    if (static_cast<std::int64_t>(place - load(w::k_head_at)) >= static_cast<std::int64_t>(to.entries)) return false;
-    const std::uint64_t was = payload_.atomic(to.at + w::k_tail_at, 8, atomic_op::compare_swap, place + 1, place);
+    if (static_cast<std::int64_t>(place - load(words::k_head_at)) >= static_cast<std::int64_t>(to.entries))
+      return false;
+    const std::uint64_t was = payload_.atomic(to.at + words::k_tail_at, 8, atomic_op::compare_swap, place + 1, place);
     if (was == place) {
-      const std::uint64_t at = w::entry_at(place, to.entries);
-      payload_.atomic(to.at + at, 8, atomic_op::swap, w::entry(place, to.entries, immediate), 0);
+      const std::uint64_t at = words::entry_at(place, to.entries);
+      payload_.atomic(to.at + at, 8, atomic_op::swap, words::entry(place, to.entries, immediate), 0);
       return true;
     }
     place = was;

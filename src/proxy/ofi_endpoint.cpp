@@ -15,7 +15,7 @@ namespace xio::proxy::ofi {
 
 namespace {
 
-constexpr int k_poll = 16;
+constexpr int k_read = 16;
 constexpr std::size_t k_most_name = 128;
 
 void* key_of(const owned<fid_mr>& mr) { return mr != nullptr ? fi_mr_desc(mr.get()) : nullptr; }
@@ -28,7 +28,7 @@ endpoint::endpoint(const provider& by) : by_(by) {
   c.format = FI_CQ_FORMAT_CONTEXT;
   c.wait_obj = FI_WAIT_NONE;
   // Some providers abort the process when it overflows.
-  c.size = 2 * by.what().under_way + k_poll;
+  c.size = 2 * by.what().under_way + k_read;
   fid_cq* cq = nullptr;
   if (const int err = fi_cq_open(by.domain(), &c, &cq, nullptr); err != 0) by.fail_to("make a completion queue", err);
   cq_.reset(cq);
@@ -137,13 +137,13 @@ long endpoint::post_atomic(message& m) {
 
 bool endpoint::poll() {
   bool any = false;
-  fi_cq_entry entries[k_poll];
-  for (ssize_t n = k_poll; n == k_poll && !cq_lost_;) {
-    n = fi_cq_read(cq_.get(), entries, k_poll);
+  fi_cq_entry entries[k_read];
+  for (ssize_t n = k_read; n == k_read && !cq_lost_;) {
+    n = fi_cq_read(cq_.get(), entries, k_read);
     if (n == -FI_EAGAIN || n == 0) break;
     any = true;
     if (n == -FI_EAVAIL) {
-      n = take_failure() ? k_poll : 0;
+      n = take_failure() ? k_read : 0;
     } else if (n < 0) {
       cq_lost_ = true;
       const failure lost{static_cast<int>(-n), 0, by_.lib().text_of(n)};

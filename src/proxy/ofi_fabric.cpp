@@ -18,11 +18,11 @@ namespace {
 using ofi::k_immediates;
 
 constexpr std::uint64_t k_ring_words = k_immediates + 1;
-constexpr unsigned char k_magic[8] = {'X', 'I', 'O', 'F', 'A', 'B', 'R', '1'};
+constexpr unsigned char k_ofi_magic[8] = {'X', 'I', 'O', 'F', 'A', 'B', 'R', '1'};
 
 // A device address: this head, the provider's name (as many characters), the endpoint's address, and each memory that
 // peers may reach.
-struct address_head {
+struct ofi_address_head {
   unsigned char magic[8];
   std::uint8_t name_bytes, address_bytes, memories, pad;
   std::uint32_t pe;
@@ -122,8 +122,8 @@ void ofi_fabric::list_own_memory() {
 device_address ofi_fabric::get_address() {
   const peer& me = peers_[static_cast<std::size_t>(settings_.pe)];
   const std::string& provider = by_.what().provider;
-  address_head h{};
-  std::memcpy(h.magic, k_magic, sizeof k_magic);
+  ofi_address_head h{};
+  std::memcpy(h.magic, k_ofi_magic, sizeof k_ofi_magic);
   h.name_bytes = static_cast<std::uint8_t>(provider.size());
   h.address_bytes = static_cast<std::uint8_t>(me.address.size());
   h.memories = static_cast<std::uint8_t>(me.memory.size());
@@ -145,9 +145,9 @@ void ofi_fabric::connect_peers(const std::vector<device_address>& all) {
   };
   if (all.size() != peers_.size()) bad(all.size(), "an address too few or too many");
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
-    address_head h{};
+    ofi_address_head h{};
     std::memcpy(&h, all[pe].data(), std::min(sizeof h, all[pe].size()));
-    if (std::memcmp(h.magic, k_magic, sizeof k_magic) != 0) bad(pe, "no address of the libfabric carrier");
+    if (std::memcmp(h.magic, k_ofi_magic, sizeof k_ofi_magic) != 0) bad(pe, "no address of the libfabric carrier");
     if (h.pe != pe) bad(pe, "another PE's address");
     const std::size_t memory = h.memories * sizeof(ofi::remote_memory);
     if (h.address_bytes == 0 || all[pe].size() != sizeof h + h.name_bytes + h.address_bytes + memory)
@@ -214,7 +214,7 @@ device_address ofi_fabric::get_queue_address(std::uint32_t number, int pe) {
   std::uint64_t* const ring = g.words.data() + at * k_ring_words;
   std::fill_n(ring, k_ring_words, 0);
   queue_address q{};
-  std::memcpy(q.magic, k_magic, sizeof k_magic);
+  std::memcpy(q.magic, k_ofi_magic, sizeof k_ofi_magic);
   q.at = by_.what().virtual_addresses ? reinterpret_cast<std::uint64_t>(ring) : at * k_ring_words * sizeof *ring;
   q.key = fi_mr_key(g.key.get());
   device_address out;
@@ -230,7 +230,7 @@ std::unique_ptr<executor> ofi_fabric::connect(std::uint32_t number, int pe, cons
          pe);
   queue_address q{};
   if (remote.size() == sizeof q) std::memcpy(&q, remote.data(), sizeof q);
-  if (std::memcmp(q.magic, k_magic, sizeof k_magic) != 0)
+  if (std::memcmp(q.magic, k_ofi_magic, sizeof k_ofi_magic) != 0)
     fail(XIO_ERR_PEER, "PE {} describes its queue pair in a form this XIO does not know; run the same XIO on every PE",
          pe);
   g->is_whole = true;

@@ -7,9 +7,9 @@
 
 namespace xio::proxy {
 
-namespace {
+namespace w = wire::proxy;
 
-namespace w = xio::wire::proxy;
+namespace {
 
 constexpr std::uint32_t k_most_depth = 32768;
 // Every word of an entry says by itself that it is there, so lanes that fill one together would have to know words.

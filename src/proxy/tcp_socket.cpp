@@ -20,7 +20,7 @@ namespace xio::proxy::tcp {
 
 namespace {
 
-constexpr int k_backlog = 128;
+constexpr int k_listen_backlog = 128;
 
 socket_address parse(const std::string& text) {
   const auto bad = [&] [[noreturn]] {
@@ -56,7 +56,7 @@ unique_fd bind_at(const socket_address& at, int& err) {
   if (!fd) return {};
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (at.family() == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), k_backlog) == 0) return fd;
+  if (bind(fd.get(), at.get(), at.length) == 0 && listen(fd.get(), k_listen_backlog) == 0) return fd;
   err = errno;
   return {};
 }

@@ -11,7 +11,7 @@ namespace xio::proxy {
 
 namespace {
 
-constexpr std::uint32_t k_magic = 0x764f4958;  // "XIOv" in memory; the other way round from a big-endian machine
+constexpr std::uint32_t k_verbs_magic = 0x764f4958;  // "XIOv" in memory; the other way round from a big-endian machine
 constexpr std::uint16_t k_version = 2;
 constexpr std::uint32_t k_most_qpn = 0xffffff;  // 24 bits: InfiniBand specification, 9.2 (base transport header)
 
@@ -75,7 +75,7 @@ std::string text_of(const gid& g) {
 
 device_address pack(const verbs_address& c) {
   wire_address w{};
-  w.magic = k_magic;
+  w.magic = k_verbs_magic;
   w.version = k_version;
   w.link = static_cast<std::uint8_t>(c.link);
   w.kind = static_cast<std::uint8_t>(c.kind);
@@ -100,7 +100,7 @@ verbs_address unpack(const device_address& from, int pe, bool queue) {
          queue ? "queue pair for this PE" : "device");
   wire_address w{};
   std::memcpy(&w, from.data(), std::min(sizeof w, from.size()));
-  if (from.size() < sizeof w || w.magic != k_magic || w.version != k_version)
+  if (from.size() < sizeof w || w.magic != k_verbs_magic || w.version != k_version)
     fail(XIO_ERR_PEER, "PE {} describes its RDMA {} in a form this XIO does not know; run the same XIO on every PE", pe,
          queue ? "queue pair" : "device");
   const std::string device(reinterpret_cast<const char*>(from.data()) + sizeof w, from.size() - sizeof w);

@@ -22,7 +22,7 @@ namespace {
 
 // Entries of one receive completion queue, where the device has that many.
 constexpr std::uint32_t k_receive_cq = 4096;
-constexpr int k_poll = 16;
+constexpr int k_polled = 16;
 
 int access_of(std::uint32_t allowed, bool relaxed) {
   unsigned access = 0;
@@ -176,11 +176,11 @@ void verbs_fabric::forget(std::uint32_t number) {
 
 // Each held immediate keeps its receive, so that a peer whose writes nobody takes is held up by its own device.
 bool verbs_fabric::poll_receives(ibv_cq* cq) {
-  ibv_wc wcs[k_poll];
+  ibv_wc wcs[k_polled];
   bool any = false;
-  int n = k_poll;
-  while (n == k_poll) {
-    n = ibv_poll_cq(cq, k_poll, wcs);
+  int n = k_polled;
+  while (n == k_polled) {
+    n = ibv_poll_cq(cq, k_polled, wcs);
     for (int i = 0; i < n; ++i) {
       const ibv_wc& wc = wcs[i];
       const auto found = pairs_.find(static_cast<std::uint32_t>(wc.wr_id));

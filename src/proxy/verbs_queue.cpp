@@ -16,7 +16,7 @@ namespace {
 // Least send work requests: one entry of the model can need this many on a device that gathers one span at a time.
 constexpr std::uint32_t k_least_depth = 32;
 // Wait before a peer without receives is asked again: code 12 is 0.64 ms (InfiniBand specification, table 45).
-constexpr std::uint8_t k_rnr_timer = 12;
+constexpr std::uint8_t k_rnr_timer_code = 12;
 
 std::uint32_t random_psn() {
   std::random_device source;
@@ -197,7 +197,7 @@ void verbs_queue::to_rtr(const verbs_address& remote, std::uint8_t mtu) {
   a.dest_qp_num = remote.qpn;
   a.rq_psn = remote.psn;
   a.max_dest_rd_atomic = mine_.responder_depth;
-  a.min_rnr_timer = k_rnr_timer;
+  a.min_rnr_timer = k_rnr_timer_code;
   a.ah_attr = address_of(remote);
   const int err = ibv_modify_qp(qp_.get(), &a,
                                 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |

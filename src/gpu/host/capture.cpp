@@ -7,14 +7,14 @@
 namespace xio::host_exec {
 namespace {
 
-struct registry {
+struct open_captures {
   std::mutex guard;
   std::vector<std::shared_ptr<capture>> all;
 };
 
 // Never destroyed: exit handlers call HIP, too.
-registry& captures() {
-  static auto* const one = new registry;
+open_captures& captures() {
+  static auto* const one = new open_captures;
   return *one;
 }
 
@@ -31,7 +31,7 @@ std::shared_ptr<capture> capture::begin(const std::shared_ptr<stream>& origin, h
   c->mode_ = mode;
   c->thread_ = std::this_thread::get_id();
   c->follow(origin, {});
-  registry& r = captures();
+  open_captures& r = captures();
   const std::lock_guard lock(r.guard);
   r.all.push_back(c);
   return c;
@@ -42,7 +42,7 @@ hipError_t capture::end(const stream& origin, std::vector<work>* graph) {
   if (mode_ != hipStreamCaptureModeRelaxed && thread_ != std::this_thread::get_id())
     return hipErrorStreamCaptureWrongThread;
   {
-    registry& r = captures();
+    open_captures& r = captures();
     const std::lock_guard lock(r.guard);
     std::erase_if(r.all, [&](const auto& c) { return c.get() == this; });
   }
@@ -90,7 +90,7 @@ bool capture::is_valid() const {
 
 template <class Affected>
 bool capture::spoil(Affected&& affected) {
-  registry& r = captures();
+  open_captures& r = captures();
   const std::lock_guard lock(r.guard);
   bool any = false;
   for (const auto& c : r.all) {

@@ -11,7 +11,7 @@
 namespace xio::host_exec {
 namespace {
 
-struct registry {
+struct all_streams {
   std::mutex guard;
   std::shared_ptr<stream> standard = std::make_shared<stream>(true);
   std::vector<std::shared_ptr<stream>> open;  // and closed ones whose work runs still
@@ -19,8 +19,8 @@ struct registry {
 };
 
 // Never destroyed: kernels may still finish while the process ends.
-registry& streams() {
-  static registry* const all = new registry;
+all_streams& streams() {
+  static all_streams* const all = new all_streams;
   return *all;
 }
 
@@ -65,7 +65,7 @@ bool completion::then(std::function<void()> fn) {
 std::shared_ptr<stream> stream::standard() { return streams().standard; }
 
 std::shared_ptr<stream> stream::open(bool blocking) {
-  registry& r = streams();
+  all_streams& r = streams();
   const std::lock_guard lock(r.guard);
   r.open.push_back(std::make_shared<stream>(blocking));
   return r.open.back();
@@ -80,20 +80,20 @@ void stream::close(const std::shared_ptr<stream>& s) {
 
 // For other threads this is one step: a failure is with its stream or with the registry at all times.
 void stream::forget(const std::shared_ptr<stream>& s) {
-  registry& r = streams();
+  all_streams& r = streams();
   const std::lock_guard lock(r.guard);
   std::erase(r.open, s);
   if (std::string why = s->take_failure(); r.failure.empty()) r.failure = std::move(why);
 }
 
 std::string stream::take_failure_of_closed() {
-  registry& r = streams();
+  all_streams& r = streams();
   const std::lock_guard lock(r.guard);
   return std::exchange(r.failure, {});
 }
 
 std::vector<std::shared_ptr<stream>> stream::all() {
-  registry& r = streams();
+  all_streams& r = streams();
   const std::lock_guard lock(r.guard);
   auto list = r.open;
   list.push_back(r.standard);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t k_events_kept = 8;
 
 template <class T>
-void put(std::byte* entry, std::size_t offset, T value) {
+void put_field(std::byte* entry, std::size_t offset, T value) {
   std::memcpy(entry + offset, &value, sizeof value);
 }
 
@@ -49,13 +49,13 @@ void event_desk::fill_log(std::byte* page) const {
   std::memset(page, 0, k_log_bytes);
   std::byte* at = page;
   for (const entry& e : log_) {
-    put<std::uint64_t>(at, 0, e.count);
-    put<std::uint16_t>(at, 8, static_cast<std::uint16_t>(e.sqid));
-    put<std::uint16_t>(at, 10, static_cast<std::uint16_t>(e.cid));
-    put<std::uint16_t>(at, 12, static_cast<std::uint16_t>(e.status << 1));
-    put<std::uint16_t>(at, 14, 0xffff);
-    put<std::uint64_t>(at, 16, e.lba);
-    put<std::uint32_t>(at, 24, e.nsid);
+    put_field<std::uint64_t>(at, 0, e.count);
+    put_field<std::uint16_t>(at, 8, static_cast<std::uint16_t>(e.sqid));
+    put_field<std::uint16_t>(at, 10, static_cast<std::uint16_t>(e.cid));
+    put_field<std::uint16_t>(at, 12, static_cast<std::uint16_t>(e.status << 1));
+    put_field<std::uint16_t>(at, 14, 0xffff);
+    put_field<std::uint64_t>(at, 16, e.lba);
+    put_field<std::uint32_t>(at, 24, e.nsid);
     at += 64;
   }
 }

@@ -9,7 +9,7 @@ namespace {
 // How often the owner looks for the helper's last call, which takes as long as one of its own: some microseconds.
 constexpr int k_polls = 200;
 // One call for fewer costs more than it saves by having both threads at work.
-constexpr std::size_t k_few = 8;
+constexpr std::size_t k_few_jobs = 8;
 
 void relax() {
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ void shared_calls::make(const std::vector<file_job*>& jobs, int flags, mapped_fi
 
 // Gives the first job that found no slot.
 std::size_t shared_calls::offer(const std::vector<file_job*>& jobs, std::size_t at, int flags, mapped_file* pages) {
-  const std::size_t group = std::clamp((jobs.size() + 1) / 2, k_few, k_group);
+  const std::size_t group = std::clamp((jobs.size() + 1) / 2, k_few_jobs, k_group);
   std::size_t used = 0;
   for (; used < k_slots && at < jobs.size(); ++used) {
     slot& s = slots_[used];

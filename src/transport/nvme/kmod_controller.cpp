@@ -20,7 +20,7 @@ namespace w = wire::nvme;
 
 namespace {
 
-constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_register_page = 4096;
 constexpr std::chrono::seconds k_trial_limit{10};
 // Of the watch: an admin command each, which the module sends for one process after the other.
 constexpr std::chrono::milliseconds k_watch_period{250};
@@ -281,7 +281,7 @@ void kmod_controller::check_reach(void* page, void* base, std::size_t bytes) {
 
 // A page of our own stands for what will be registered, which may hold data and is of another kind than the heap.
 void kmod_controller::try_gpu_memory() {
-  const gpu::buffer page(k_trial_bytes, gpu::place::device, k_page);
+  const gpu::buffer page(k_trial_bytes, gpu::place::device, k_register_page);
   try {
     memory_->map(page.data(), k_trial_bytes);
   } catch (const error& e) {
@@ -330,14 +330,14 @@ void* kmod_controller::lend(std::size_t bytes, gpu::place where) {
 }
 
 void* kmod_controller::lend_on_gpu(std::size_t bytes) {
-  gpu::buffer memory(bytes, gpu::place::device, k_page, gpu::purpose::completions);
+  gpu::buffer memory(bytes, gpu::place::device, k_register_page, gpu::purpose::completions);
   void* base = memory.data();
   const memory::device_view view = memory::view_for_device(base, bytes);
   const kmod_module::pin pin = module_.pin_dmabuf(view.file.get(), true);
   for (const kmod_module::run& r : pin.runs) {
     if (view.offset < r.offset || view.offset + bytes > r.offset + r.bytes) continue;
     const std::uint64_t address = r.address + (view.offset - r.offset);
-    if (address % k_page != 0) break;
+    if (address % k_register_page != 0) break;
     lent_[base] = {{}, std::move(memory), {pin.handle, view.offset}, address, base, nullptr};
     return base;
   }
@@ -376,8 +376,8 @@ std::uint32_t kmod_controller::create_queues(std::uint32_t, std::uint64_t sq, st
   const xio_kmod_queue_pair made = module_.make_queue_pair(place_at(sq), sq_entries, place_at(cq), cq_entries);
   try {
     unsigned char* page = module_.map_doorbells(made);
-    pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_page)),
-                          std::make_unique<lost_pages>(page, k_page)};
+    pairs_[made.queue] = {made, page, static_cast<unsigned char*>(gpu::map_registers(page, k_register_page)),
+                          std::make_unique<lost_pages>(page, k_register_page)};
   } catch (...) {
     module_.release(made.handle);
     throw;
@@ -394,7 +394,7 @@ void kmod_controller::delete_queues(std::uint32_t qid) noexcept {
   const bool free = p.kernels_page == nullptr || gpu::unmap_registers(p.page);
   module_.release(p.made.handle);
   if (free)
-    module_.calls().unmap(p.page, k_page);
+    module_.calls().unmap(p.page, k_register_page);
   else
     log::warn("{}: the doorbells of queue {} stay mapped: a kernel that still runs keeps them", name_, qid);
   pairs_.erase(found);

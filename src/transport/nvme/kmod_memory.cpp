@@ -13,7 +13,7 @@
 namespace xio::nvme {
 namespace {
 
-constexpr std::uint64_t k_page = 4096;  // of the drive: CC.MPS is 0
+constexpr std::uint64_t k_drive_page = 4096;  // of the drive: CC.MPS is 0
 
 }  // namespace
 
@@ -80,16 +80,16 @@ std::shared_ptr<const row_table> row_table::of(const std::vector<kmod_module::ru
 // Offsets count from the begin of the first run that is named, so that runs of one length, such as a GPU's pages of
 // 2 MiB, stay multiples of it in memory that begins inside of one.
 kmod_memory::pinned kmod_memory::place(const joined& whole, void* base, std::size_t bytes) const {
-  const std::uint64_t offset = whole.offset, in_page = offset % k_page, last = offset + bytes;
+  const std::uint64_t offset = whole.offset, in_page = offset % k_drive_page, last = offset + bytes;
   std::vector<kmod_module::run> runs;
   std::uint64_t first = 0, covered = offset - in_page;
   for (const kmod_module::run& r : whole.runs) {
     if (r.offset + r.bytes <= covered || r.offset >= last) continue;
-    if (r.address % k_page != r.offset % k_page || r.offset % k_page != 0)
+    if (r.address % k_drive_page != r.offset % k_drive_page || r.offset % k_drive_page != 0)
       fail(XIO_ERR_UNSUPPORTED,
            "{}: the {} bytes at {} lie on the bus in parts that are no whole pages; register memory in whole pages of "
            "{} bytes",
-           name_, bytes, base, k_page);
+           name_, bytes, base, k_drive_page);
     if (runs.empty()) first = r.offset;
     runs.push_back({r.offset - first, r.address, r.bytes});
     covered = r.offset + r.bytes;

@@ -16,7 +16,7 @@
 namespace xio::nvme {
 namespace {
 
-constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_whole_page = 4096;
 
 // The cure for each errno of the module (kernel/xio/xio_uapi.h).
 const char* cure_of(int why) {
@@ -109,7 +109,7 @@ void kmod_module::refuse(const char* what, int why) const {
 kmod_module::memory kmod_module::take_memory(std::size_t bytes) const {
   xio_kmod_memory a{};
   a.device = device_;
-  a.bytes = (bytes + k_page - 1) / k_page * k_page;
+  a.bytes = (bytes + k_whole_page - 1) / k_whole_page * k_whole_page;
   if (const int why = call(XIO_KMOD_MEMORY, &a); why != 0) refuse("queue memory", why);
   translated_ = (a.state & XIO_KMOD_PINNED_TRANSLATED) != 0;
   void* base = calls_.map(fd_.get(), a.offset, a.bytes);
@@ -187,12 +187,12 @@ xio_kmod_queue_pair kmod_module::make_queue_pair(const queue_place& sq, std::uin
 
 unsigned char* kmod_module::map_doorbells(const xio_kmod_queue_pair& pair) const {
   // Offsets of the kernel's are checked, too: a store outside the page would hit other memory.
-  if (pair.sq_doorbell > k_page - 4 || pair.cq_doorbell > k_page - 4)
+  if (pair.sq_doorbell > k_whole_page - 4 || pair.cq_doorbell > k_whole_page - 4)
     fail(XIO_ERR_IO,
          "{}: the kernel module puts doorbells at {:#x} and {:#x} of a page; load the module that comes with "
          "this version of XIO",
          name_, pair.sq_doorbell, pair.cq_doorbell);
-  void* page = calls_.map(fd_.get(), pair.offset, k_page);
+  void* page = calls_.map(fd_.get(), pair.offset, k_whole_page);
   if (page == nullptr)
     fail(XIO_ERR_IO, "{}: the page with the doorbells of queue {} cannot be mapped: {}; bind {} to xio again", name_,
          pair.queue, errno_text(errno), bdf_);
@@ -223,7 +223,7 @@ std::string kmod_module::trouble_of(std::uint32_t handle) const {
 }
 
 std::string kmod_module::trouble() const {
-  alignas(8) unsigned char page[k_page];
+  alignas(8) unsigned char page[k_whole_page];
   xio_kmod_identify a{};
   a.device = device_;
   a.cns = 1;

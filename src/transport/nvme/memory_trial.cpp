@@ -24,7 +24,7 @@ using words = std::array<std::uint64_t, 8>;
 
 // A command that has ended may be held back by the path to the GPU for a while.
 constexpr std::chrono::milliseconds k_until_seen{200};
-constexpr std::chrono::microseconds k_pause{50};
+constexpr std::chrono::microseconds k_trial_pause{50};
 // Somebody else may write the block between two commands.
 constexpr int k_tries = 3;
 
@@ -106,7 +106,7 @@ class trial {
       if (std::uint32_t* flush = gpu::hdp().flush; flush != nullptr) memory::flush_by_register(flush);
       if (load() == wanted) return true;
       if (clock::now() > until) return false;
-      std::this_thread::sleep_for(k_pause);
+      std::this_thread::sleep_for(k_trial_pause);
     }
   }
 

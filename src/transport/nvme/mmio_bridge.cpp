@@ -14,7 +14,7 @@
 
 namespace xio::nvme {
 
-namespace w = wire::mmio_bridge;
+namespace bridge = wire::mmio_bridge;
 
 namespace {
 
@@ -26,7 +26,7 @@ class bridge_writer : public register_writer {
  public:
   bridge_writer(std::byte* ring, std::size_t bytes, std::uint32_t bdf, std::string name)
       : ring_(ring), bdf_(bdf), name_(std::move(name)) {
-    const std::uint32_t most = w::depth_of(bytes);
+    const std::uint32_t most = bridge::depth_of(bytes);
     depth_ = __atomic_load_n(&meta()->depth, __ATOMIC_ACQUIRE);
     if (depth_ == 0 || depth_ > most)
       fail(XIO_ERR_UNSUPPORTED,
@@ -37,10 +37,10 @@ class bridge_writer : public register_writer {
   }
 
   bool write(std::uint32_t offset, std::uint32_t value) override {
-    auto* c = reinterpret_cast<w::command*>(ring_ + w::slot_of(next_, depth_));
+    auto* c = reinterpret_cast<bridge::command*>(ring_ + bridge::slot_of(next_, depth_));
     const std::uint32_t slot = next_ % depth_;
-    if (used_[slot] && __atomic_load_n(&c->status, __ATOMIC_ACQUIRE) == w::k_pending) return false;
-    if (used_[slot] && c->status == w::k_error && !warned_) {
+    if (used_[slot] && __atomic_load_n(&c->status, __ATOMIC_ACQUIRE) == bridge::k_pending) return false;
+    if (used_[slot] && c->status == bridge::k_error && !warned_) {
       warned_ = true;
       log::error("{}: the PCI MMIO bridge could not write the drive's registers; is it behind the same bridge?", name_);
     }
@@ -49,16 +49,16 @@ class bridge_writer : public register_writer {
     c->bar = 0;
     c->offset = offset;
     c->value = value;
-    c->what = w::k_write;
+    c->what = bridge::k_write;
     c->size = 4;
     c->sequence = next_;
-    __atomic_store_n(&c->status, w::k_pending, __ATOMIC_RELEASE);
+    __atomic_store_n(&c->status, bridge::k_pending, __ATOMIC_RELEASE);
     __atomic_store_n(&meta()->producer, ++next_, __ATOMIC_RELEASE);
     return true;
   }
 
  private:
-  w::meta* meta() const { return reinterpret_cast<w::meta*>(ring_); }
+  bridge::meta* meta() const { return reinterpret_cast<bridge::meta*>(ring_); }
 
   std::byte* ring_;
   std::uint32_t bdf_;

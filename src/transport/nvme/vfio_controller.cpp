@@ -21,7 +21,7 @@ namespace {
 
 // Of the watch: ten register reads a second cost a drive nothing, and a thread that waits for a dead drive can wait a
 // tenth of a second more.
-constexpr std::chrono::milliseconds k_watch_period{100};
+constexpr std::chrono::milliseconds k_look_period{100};
 
 bool has_spoken(int fd) {
   pollfd one{fd, POLLIN, 0};
@@ -64,7 +64,7 @@ vfio_controller::vfio_controller(const std::string& name, const xio_storage_attr
       refuse_namespace_in_use({f.nguid, f.eui64, f.nsid, f.blocks * f.block_bytes}, name);
     queues_ = std::make_unique<queue_set>(*drive_, attr, o, machine, show_doorbells(last), where);
     watch_ = std::make_unique<drive_watch>(
-        k_watch_period, std::vector<int>{device_->wanted_back(), device_->broken()}, [this] { return trouble(); },
+        k_look_period, std::vector<int>{device_->wanted_back(), device_->broken()}, [this] { return trouble(); },
         [this](const auto& what) { lose(what); });
   } catch (...) {
     close();

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // PCI Code and ID Assignment 1.11, 1.2: mass storage, non-volatile memory.
-constexpr const char* k_nvme_class = "0x0108";
+constexpr const char* k_nvme_class_text = "0x0108";
 // Linux, include/linux/ioport.h, as sysfs shows them.
 constexpr std::uint64_t k_is_memory = 0x200, k_is_prefetchable = 0x2000;
 // PCI Local Bus 3.0, 6.2.2 and 6.2.5.1.
@@ -63,7 +63,7 @@ void check_function(const std::string& where, const fs::path& function, unsigned
   if (fs::exists(fs::symlink_status(function / "driver", ec)))
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: the driver {} has that function; take a device that no driver has",
          where, fs::read_symlink(function / "driver", ec).filename().string());
-  if (first_word(function / "class").starts_with(k_nvme_class))
+  if (first_word(function / "class").starts_with(k_nvme_class_text))
     fail(XIO_ERR_CONFIG,
          "XIO_NVME_QUEUE_BAR={}: that is an NVMe controller, whose BARs are registers; take a device with memory",
          where);

@@ -11,14 +11,14 @@ namespace xio::rdma {
 namespace {
 
 // Firmware's page of registers (rdma-core providers/mlx5/mlx5.h: MLX5_ADAPTER_PAGE_SIZE).
-constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_register_page = 4096;
 // MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED of rdma-core 45 (providers/mlx5/mlx5dv.h), by its value: the library that runs may
 // be newer than the headers of the build.
 constexpr std::uint32_t k_own_uncached = 1u << 31;
 
 // As this process sees it; a GPU may see it elsewhere.
 void* page_of(const mlx5dv_devx_uar& uar) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_page - 1));
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_register_page - 1));
 }
 
 }  // namespace
@@ -26,8 +26,10 @@ void* page_of(const mlx5dv_devx_uar& uar) {
 mlx5_register::mlx5_register(mlx5_registers& of, mlx5dv_devx_uar* uar, void* kernels_page)
     : of_(of),
       uar_(uar),
-      doorbell_(reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(kernels_page) +
-                                                 (reinterpret_cast<std::uintptr_t>(uar->reg_addr) & (k_page - 1)))) {}
+      doorbell_(
+          reinterpret_cast<std::uint64_t*>(static_cast<unsigned char*>(kernels_page) +
+                                           (reinterpret_cast<std::uintptr_t>(uar->reg_addr) & (k_register_page - 1)))) {
+}
 
 mlx5_register::~mlx5_register() {
   if (of_.unmap(page_of(*uar_))) mlx5dv_devx_free_uar(uar_);
@@ -35,7 +37,7 @@ mlx5_register::~mlx5_register() {
 
 void* mlx5_registers::map(void* at) {
   page& p = pages_[at];
-  if (p.users == 0) p.kernels = hooks_.map_registers ? hooks_.map_registers(at, k_page) : at;
+  if (p.users == 0) p.kernels = hooks_.map_registers ? hooks_.map_registers(at, k_register_page) : at;
   if (p.kernels == nullptr) {
     pages_.erase(at);
     return nullptr;
