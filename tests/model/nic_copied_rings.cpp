@@ -129,7 +129,7 @@ class copied_rig {
   ring_view& ring() { return ring_; }
   const ring_state& state() const { return *state_.as<ring_state>(); }
   xio_status_t wait(xio_req_t request) {
-    return request == 0 ? XIO_OK : rdma::wait_below(ring_, request_ticket(ring_, request) + 1, world_);
+    return request == 0 ? XIO_OK : wait_ring(ring_, request_ticket(ring_, request) + 1, world_);
   }
 
  private:

@@ -101,7 +101,7 @@ TEST_F(nic_lane, large_ones_with_an_immediate) {
       pattern(mine(), n, 5);
       xio_req_t request;
       ASSERT_EQ(rdma::put_immediate(c(), 1, {700, mine(), n}, 0x1234 + sent, &request), XIO_OK);
-      ASSERT_EQ(rdma::wait_below(r, request_ticket(r, request) + 1, *c().world), XIO_OK) << n;
+      ASSERT_EQ(wait_ring(r, request_ticket(r, request) + 1, *c().world), XIO_OK) << n;
       expect_only(theirs(), 700, mine(), n);
       u32 immediate = 0;
       ASSERT_TRUE(inbox_poll(inbox, 16, &immediate)) << n;
@@ -305,9 +305,7 @@ TEST_F(nic_lane, every_family_reports_a_failure) {
     shape.family = family;
     start(shape);
     ring_view& r = *c().peers[1].rdma;
-    const auto ended = [&](xio_req_t request) {
-      return rdma::wait_below(r, request_ticket(r, request) + 1, *c().world);
-    };
+    const auto ended = [&](xio_req_t request) { return wait_ring(r, request_ticket(r, request) + 1, *c().world); };
     xio_req_t good, bad;
     ASSERT_EQ(rdma::put(c(), 1, 4096, mine() + 4096, 100, &good), XIO_OK);
     ASSERT_EQ(ended(good), XIO_OK);

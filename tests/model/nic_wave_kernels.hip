@@ -13,12 +13,12 @@ using namespace xio::dev;
 __device__ xio_status_t wait_for(const ctx_view& c, u32 pe, xio_req_t request) {
   if (request == 0) return XIO_OK;
   const ring_view& r = *c.peers[pe].rdma;
-  return rdma::wait_below(r, request_ticket(r, request) + 1, *c.world);
+  return wait_ring(r, request_ticket(r, request) + 1, *c.world);
 }
 
 __device__ xio_status_t quiet(const ctx_view& c, u32 pe) {
   const ring_view& r = *c.peers[pe].rdma;
-  return rdma::wait_below(r, load<scope::agent, order::relaxed>(&r.state->issued), *c.world);
+  return wait_ring(r, load<scope::agent, order::relaxed>(&r.state->issued), *c.world);
 }
 
 __device__ void note(u32* bad, xio_status_t status) {

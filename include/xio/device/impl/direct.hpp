@@ -280,7 +280,7 @@ XIO_DEVICE void copy_alone(unsigned char* out, const unsigned char* in, u64 byte
 // Collective over g, without the syncs before and after. The areas do not overlap.
 template <source From, class Group>
 XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
-  if constexpr (k_splits_copies && k_posts_by_leaf && std::is_same_v<Group, thread_group>) {
+  if constexpr (k_splits_copies && std::is_same_v<Group, thread_group>) {
     copy_alone<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
   } else if constexpr (k_splits_copies) {
     copy_from<From>(g, static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes);
@@ -291,7 +291,7 @@ XIO_DEVICE void move(const Group& g, void* to, const void* from, u64 bytes) {
 // By one lane, beside an engine's copy: seldom, so where there is a function for it, by that.
 template <source From>
 XIO_DEVICE void move_beside(void* to, const void* from, u64 bytes) {
-  if constexpr (k_splits_copies && k_posts_by_leaf) {
+  if constexpr (k_splits_copies) {
     copy_unaligned<From>(static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), bytes, 0, 1);
   } else {
     move<From>(thread_group::here(), to, from, bytes);

@@ -20,37 +20,25 @@ namespace xio::dev {
 // Whether all that was posted to a ring is complete, and nothing has failed. Three loads in one look, and no fence
 // behind each: callers have one for all rings.
 XIO_DEVICE bool is_quiet(const ring_view& r) {
-  if constexpr (k_posts_by_leaf) {
-    ring_view head{};
-    head.state = view_field(r.state);
-    const u32 failed = load<scope::agent, k_acquire_by_fence>(&head.state->failed);
-    const u64 issued = load<scope::agent, order::relaxed>(&head.state->issued);
-    return ring_completed<k_acquire_by_fence>(head) >= issued && failed == 0;
-  }
-  return ring_completed(r) == load<scope::agent, order::relaxed>(&r.state->issued) && ring_failure(r) == XIO_OK;
+  ring_view head{};
+  head.state = view_field(r.state);
+  const u32 failed = load<scope::agent, k_acquire_by_fence>(&head.state->failed);
+  const u64 issued = load<scope::agent, order::relaxed>(&head.state->issued);
+  return ring_completed<k_acquire_by_fence>(head) >= issued && failed == 0;
 }
 
 // Completes everything posted so far on a ring that is not quiet. All rings that a call completes have one deadline:
 // the result's `since` is for the next one.
-XIO_ENGINE_CALL waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
-  if constexpr (k_posts_by_leaf) {
-    const waited done = wait_ring(r, load<scope::agent, order::relaxed>(&view_field(r.state)->issued), w, since);
-    return {done.since, done.status != XIO_OK ? done.status : ring_failure(r)};
-  }
-  waited done{since, XIO_OK};
-  if (rdma::is_nic(r.kind)) {
-    done.status = rdma::with_family(r, [&](auto family) { return ring_quiet<decltype(family)>(r, w, &done.since); });
-  } else if (k_has_sdma && r.kind == ring_kind::sdma) {
-    done.status = ring_quiet<sdma_codec>(r, w, &done.since);
-  }
-  return done;
+XIO_DEVICE waited quiet_ring(const ring_view& r, const world_view& w, u64 since) {
+  const waited done = wait_ring(r, load<scope::agent, order::relaxed>(&view_field(r.state)->issued), w, since);
+  return {done.since, done.status != XIO_OK ? done.status : ring_failure(r)};
 }
 
 // --- Requests ----------------------------------------------------------------------------------------
 
 XIO_DEVICE xio_status_t unknown_request(const ctx_view& c) { return is_gone(c) ? XIO_ERR_STATE : XIO_ERR_ARG; }
 
-XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) {
+XIO_DEVICE xio_status_t test_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
@@ -68,7 +56,7 @@ XIO_ENGINE_CALL xio_status_t test_request(const ctx_view& c, xio_req_t request) 
   return status;
 }
 
-XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
+XIO_DEVICE xio_status_t wait_request(const ctx_view& c, xio_req_t request) {
   if (request == 0) return XIO_OK;
   if (is_failed_request(request)) return failed_request_status(request);
   const ring_view* r = request_ring(c, request);
@@ -77,10 +65,7 @@ XIO_ENGINE_CALL xio_status_t wait_request(const ctx_view& c, xio_req_t request) 
     if (r->kind == ring_kind::nvme) return storage_wait(*r, *c.world, request);
   u64 ticket;
   if (!find_ticket(*r, request, &ticket)) return XIO_ERR_ARG;
-  if constexpr (k_posts_by_leaf) return wait_ring(*r, ticket + 1, *c.world);
-  if (rdma::is_nic(r->kind)) return rdma::wait_below(*r, ticket + 1, *c.world);
-  if constexpr (k_has_sdma) return ring_wait_below<sdma_codec>(*r, ticket + 1, *c.world);
-  return XIO_ERR_ARG;
+  return wait_ring(*r, ticket + 1, *c.world);
 }
 
 // --- Copies ------------------------------------------------------------------------------------------
@@ -90,7 +75,7 @@ XIO_DEVICE bool may_fall_back(const peer_view& p, route way, xio_status_t status
   return k_has_direct && k_has_sdma && status == XIO_ERR_NOT_REGISTERED && way != p.small && p.small == route::direct;
 }
 
-XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
+XIO_DEVICE posted engine_put(const ctx_view& c, route way, u32 pe, u64 offset, const void* src, u64 bytes) {
   posted p{0, refusal_of(way)};
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put(c, pe, offset, src, bytes, &p.request);
@@ -104,7 +89,7 @@ XIO_ENGINE_CALL posted engine_put(const ctx_view& c, route way, u32 pe, u64 offs
   return p;
 }
 
-XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
+XIO_DEVICE posted engine_get(const ctx_view& c, route way, u32 pe, void* dst, u64 offset, u64 bytes) {
   posted p{0, refusal_of(way)};
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::get(c, pe, dst, offset, bytes, &p.request);
@@ -119,7 +104,7 @@ XIO_ENGINE_CALL posted engine_get(const ctx_view& c, route way, u32 pe, void* ds
 }
 
 // A tile by a copy engine.
-XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) {
+XIO_DEVICE posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if constexpr (!k_has_sdma) return p;
   p.status = sdma::tile(c, pe, rows, &p.request);
@@ -143,8 +128,8 @@ XIO_ENGINE_CALL posted engine_tile(const ctx_view& c, u32 pe, engine_rows rows) 
 
 // The signal after its data, as one chain on one queue. counter: a local word that a copy engine adds 1 to behind them,
 // or null.
-XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
-                                         u64* counter = nullptr) {
+XIO_DEVICE posted engine_put_signal(const ctx_view& c, route way, u32 pe, engine_copy data, engine_signal_word s,
+                                    u64* counter = nullptr) {
   posted p{0, refusal_of(way)};
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::put_signal(c, pe, data, s, &p.request);
@@ -162,7 +147,7 @@ XIO_ENGINE_CALL posted engine_put_signal(const ctx_view& c, route way, u32 pe, e
 }
 
 // A put by a copy engine that adds 1 to a local word when it is done.
-XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy data, u64* counter) {
+XIO_DEVICE posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy data, u64* counter) {
   posted p{0, XIO_ERR_NO_ROUTE};
   if constexpr (!k_has_sdma) return p;
   p.status = sdma::put_counter(c, pe, data, counter, &p.request);
@@ -174,7 +159,7 @@ XIO_ENGINE_CALL posted engine_put_counter(const ctx_view& c, u32 pe, engine_copy
   return p;
 }
 
-XIO_ENGINE_CALL posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
+XIO_DEVICE posted engine_signal(const ctx_view& c, route way, u32 pe, engine_signal_word s) {
   posted p{0, refusal_of(way)};
   if (k_has_rdma && way == route::rdma) {
     p.status = rdma::signal(c, pe, s, &p.request);
@@ -205,17 +190,17 @@ XIO_DEVICE bool scalar_is_direct(const peer_view& p, route way) {
   return k_has_direct && (way == route::direct || (way == route::sdma && p.direct != nullptr));
 }
 
-XIO_ENGINE_CALL xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
+XIO_DEVICE xio_status_t engine_put_value(const ctx_view& c, route way, u32 pe, u64 offset, u64 value, u32 width) {
   xio_req_t request = 0;
   return k_has_rdma && way == route::rdma ? rdma::put_value(c, pe, offset, value, width, &request) : refusal_of(way);
 }
 
-XIO_ENGINE_CALL xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
+XIO_DEVICE xio_status_t engine_get_value(const ctx_view& c, route way, u32 pe, u64 offset, u32 width, u64* value) {
   return k_has_rdma && way == route::rdma ? rdma::get_value(c, pe, offset, width, value) : refusal_of(way);
 }
 
-XIO_ENGINE_CALL xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
-                                           u64* old) {
+XIO_DEVICE xio_status_t engine_atomic(const ctx_view& c, route way, u32 pe, engine_change change, bool fetch,
+                                      u64* old) {
   if (!k_has_rdma || way != route::rdma) return refusal_of(way);
   return rdma::atomic(c, pe, change, fetch, old);
 }

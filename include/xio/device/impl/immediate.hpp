@@ -18,7 +18,7 @@ XIO_DEVICE posted put_immediate_alone(const ctx_view& c, u32 pe, u32 immediate) 
 }
 
 // By one lane. A NIC does it all by itself; behind a copy engine the sender waits and stores.
-XIO_ENGINE_CALL posted engine_put_immediate(const ctx_view& c, route way, u32 pe, engine_copy data, u32 immediate) {
+XIO_DEVICE posted engine_put_immediate(const ctx_view& c, route way, u32 pe, engine_copy data, u32 immediate) {
   if (k_has_rdma && way == route::rdma) {
     posted p{0, XIO_OK};
     p.status = rdma::put_immediate(c, pe, data, immediate, &p.request);

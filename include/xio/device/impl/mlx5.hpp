@@ -106,9 +106,8 @@ struct mlx5_codec {
   XIO_DEVICE static u32 packets(const ring_view&, const rdma::work&) { return 0; }
 
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64, bool ask, const rdma::work& w) {
-    if constexpr (k_posts_by_leaf)
-      if (w.from == rdma::payload::value) [[likely]]
-        return put_value(r, ticket, ask, w);
+    if (w.from == rdma::payload::value) [[likely]]
+      return put_value(r, ticket, ask, w);
     if (ask) ring_keep_length(r, ticket, slots(w));
     entry64 e;
     for (u32& dw : e.dw) dw = 0;
@@ -122,8 +121,7 @@ struct mlx5_codec {
     } else {
       e.dw[8] = wire::mlx5::inline_header(w.bytes);
       if (w.from == rdma::payload::gathered) return put_head(r, ticket, e);
-      if (k_posts_by_leaf || w.from == rdma::payload::inlined) return put_inline(r, ticket, e, w);
-      for (u32 i = 0; i < 2; ++i) e.dw[9 + i] = rdma::value_word(w, 4 * i);
+      return put_inline(r, ticket, e, w);
     }
     store_entry(ring_slot(r, ticket, k_slot_bytes), e);
   }
@@ -227,22 +225,13 @@ struct mlx5_codec {
     wire::mlx5::put_data(e.dw + 12, w.bytes, w.lkey, w.local);
   }
 
-  // 16 bytes at a time: unrolled over all blocks of the longest payload this would be the bulk of a kernel.
   XIO_DEVICE static void put_inline(const ring_view& r, u64 ticket, const entry64& e, const rdma::work& w) {
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
     store_part(slot, e.dw);
     store_part(slot + 16, e.dw + 4);
-    if constexpr (k_posts_by_leaf) {
-      reinterpret_cast<u32*>(slot)[8] = e.dw[8];
-      const u32 filled = ((w.bytes + 19) & ~15u) - 4;  // the rest of its last 16 bytes, too
-      return rdma::put_inline_words(w, filled, [&](u32 i) { return inline_at(r, ticket, i); });
-    }
-    const u32 end = 9 + (w.bytes + 3) / 4;
-    for (u32 at = 8; at < end; at += 4) {
-      u32 part[4];
-      for (u32 i = 0; i < 4; ++i) part[i] = at + i < 9 ? e.dw[8] : rdma::source_word(w, 4 * (at + i - 9));
-      store_part(ring_slot(r, ticket + at / 16, k_slot_bytes) + 4 * (at % 16), part);
-    }
+    reinterpret_cast<u32*>(slot)[8] = e.dw[8];
+    const u32 filled = ((w.bytes + 19) & ~15u) - 4;  // the rest of its last 16 bytes, too
+    rdma::put_inline_words(w, filled, [&](u32 i) { return inline_at(r, ticket, i); });
   }
 
   XIO_DEVICE static void store_part(void* to, const u32* dw) {

@@ -468,14 +468,13 @@ struct nvme_codec {
 };
 static_assert(ring_codec<nvme_codec>, "nvme_codec lacks what ring.hpp asks of a codec");
 
-// The same codec where draining is one function for all that do not wait for single commands.
+// The same codec for all that do not wait for single commands: draining is one function.
 XIO_LEAF u64 drain_storage_leaf(const ring_view& r, u64 completed) {
   const return_kept<> back;
   return nvme_codec::drain(r, completed);
 }
-struct nvme_codec_by_leaf : nvme_codec {
+struct shared_nvme_codec : nvme_codec {
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_storage_leaf(r, completed); }
 };
-using shared_nvme_codec = std::conditional_t<k_posts_by_leaf, nvme_codec_by_leaf, nvme_codec>;
 
 }  // namespace xio::dev

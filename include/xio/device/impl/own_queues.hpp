@@ -36,7 +36,7 @@ XIO_DEVICE xio_status_t drain_storages(const ctx_view& c) {
 
 // Drains every queue that the ctx has posted to; the failure of one that has failed. An op of a drive that failed by
 // itself is no failure of its queue, and queues to excluded PEs are nobody's business.
-XIO_ENGINE_CALL xio_status_t drain_own(const ctx_view& c) {
+XIO_DEVICE xio_status_t drain_own(const ctx_view& c) {
   xio_status_t first = XIO_OK;
   for_used_rings(c, [&](const ring_view& q) {
     const xio_status_t failure = drain_one(q, [](const ring_view& r) { reap_ring(r); });

@@ -62,9 +62,6 @@ struct proxy_codec {
       put(e, 12, low(compare), high(compare), high(w.local), 0);
     } else if (inlined) {
       put(e, 4, w.rkey, w.immediate, rdma::value_word(w, 0), rdma::value_word(w, 4));
-      if (!k_posts_by_leaf && w.from == rdma::payload::inlined)
-        for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4)
-          e.dw[wire::proxy::k_inline_at + i / 4] = rdma::source_word(w, i);
     } else {
       put(e, 4, w.rkey, w.lkey, low(w.local), high(w.local));
       e.dw[8] = w.immediate;
@@ -75,7 +72,7 @@ struct proxy_codec {
     if (!inlined && !atomic) fence_before_stores<scope::system>();
     u64* slot = reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes));
     const u32 generation = wire::proxy::generation(ticket, r.rdma.depth_log2);
-    if (k_posts_by_leaf && inlined && w.from == rdma::payload::inlined) {
+    if (inlined && w.from == rdma::payload::inlined) {
       store_words<wire::proxy::k_inline_at>(slot, generation, e);
       // Unrolled, these would take most of the registers of a leaf.
       XIO_ROLLED for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4) {

@@ -28,20 +28,11 @@ struct copy_job {
   u64 offset;
   const unsigned char* local;
   u64 bytes;
-  u32 lkey;
 };
 
-// Needs a key unless all of it travels in an entry.
-XIO_DEVICE xio_status_t find_copy_key(const ctx_view& c, const ring_view& r, copy_job* j) {
-  if (j->what != verb::read && j->bytes <= r.rdma.inline_bytes && j->bytes <= r.chunk) return XIO_OK;
-  const key_found key = find_key(*c.world, r.rdma.nic, j->local, j->bytes);
-  j->lkey = key.lkey;
-  return key.status;
-}
-
-// post_copy where posting is a leaf, which cuts.
-XIO_DEVICE xio_status_t post_copy_by_leaf(const ctx_view& c, const ring_view& r, const copy_job& copy,
-                                          const engine_signal_word* after, u32 immediate, xio_req_t* request) {
+// The whole copy, then the signal in one reservation with its last message. The leaf cuts the copy.
+XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, const copy_job& copy,
+                                  const engine_signal_word* after, u32 immediate, xio_req_t* request) {
   leaf_op op{
       static_cast<u32>(copy.what), 0, copy.bytes, copy.offset, reinterpret_cast<u64>(copy.local), 0, 0, 0, immediate};
   if (after != nullptr) {
@@ -56,38 +47,13 @@ XIO_DEVICE xio_status_t post_copy_by_leaf(const ctx_view& c, const ring_view& r,
   return status;
 }
 
-// The whole copy, then the signal in one reservation with its last message.
-XIO_DEVICE xio_status_t post_copy(const ctx_view& c, const ring_view& r, copy_job copy, const engine_signal_word* after,
-                                  u32 immediate, xio_req_t* request) {
-  if constexpr (k_posts_by_leaf) return post_copy_by_leaf(c, r, copy, after, immediate, request);
-  const verb what = copy.what == verb::write_imm ? verb::write : copy.what;
-  u64 ticket = 0;
-  work signal{};
-  if (after != nullptr) signal = signal_work(c, r, *after);
-  xio_status_t status = find_copy_key(c, r, &copy);
-  for (bool last = false; status == XIO_OK && !last;) {
-    last = copy.bytes <= r.chunk;
-    const u32 bytes = last ? static_cast<u32>(copy.bytes) : r.chunk;
-    work piece = transfer(r, last ? copy.what : what, copy.offset, copy.local, bytes, copy.lkey);
-    if (last) piece.immediate = immediate;
-    const posted_ops done = post_in_one(*c.world, r, piece, signal, last && after != nullptr);
-    status = done.status;
-    ticket = done.ticket;
-    copy.offset += bytes;
-    copy.local += bytes;
-    copy.bytes -= bytes;
-  }
-  if (status == XIO_OK) *request = make_request(r, ticket);
-  return status;
-}
-
 // The source may be reused when the request is complete.
 XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, xio_req_t* request) {
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
-  const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes, 0};
+  const copy_job j{verb::write, offset, static_cast<const unsigned char*>(src), bytes};
   return post_copy(c, used_queue(c, p), j, nullptr, 0, request);
 }
 
@@ -97,7 +63,7 @@ XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u6
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   if (bytes == 0) return XIO_OK;
-  const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes, 0};
+  const copy_job j{verb::read, offset, static_cast<const unsigned char*>(dst), bytes};
   return post_copy(c, used_queue(c, p), j, nullptr, 0, request);
 }
 
@@ -108,7 +74,7 @@ XIO_DEVICE xio_status_t put_immediate(const ctx_view& c, u32 pe, const engine_co
   *request = 0;
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
-  const copy_job j{verb::write_imm, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
+  const copy_job j{verb::write_imm, data.offset, static_cast<const unsigned char*>(data.src), data.bytes};
   return post_copy(c, used_queue(c, p), j, nullptr, immediate, request);
 }
 
@@ -134,7 +100,7 @@ XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_wo
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = used_queue(c, p);
   u64 ticket = 0;
-  const xio_status_t status = post(c, r, signal_work(c, r, s), &ticket);
+  const xio_status_t status = post(c, r, signal_work(c, s), &ticket);
   if (status == XIO_OK) *request = make_request(r, ticket);
   return status;
 }
@@ -147,7 +113,7 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
   const peer_view& p = peer_of(c, pe);
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = used_queue(c, p);
-  const copy_job j{verb::write, data.offset, static_cast<const unsigned char*>(data.src), data.bytes, 0};
+  const copy_job j{verb::write, data.offset, static_cast<const unsigned char*>(data.src), data.bytes};
   return post_copy(c, r, j, &s, 0, request);
 }
 

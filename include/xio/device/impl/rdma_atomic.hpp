@@ -51,7 +51,7 @@ XIO_DEVICE xio_status_t with_result(const ctx_view& c, const ring_view& r, u64* 
       u64 ticket = 0;
       status = post_with(c.scratch + word, &ticket);
       const bool is_posted = status == XIO_OK;
-      if (is_posted) status = wait_below(r, ticket + 1, *c.world);
+      if (is_posted) status = wait_ring(r, ticket + 1, *c.world);
       if (status == XIO_OK) *value = load<scope::system, order::relaxed>(c.scratch + word);
       // After a timeout the NIC may still write there: the word stays taken. Not so of what a ring that has timed out
       // before does not take.
@@ -71,7 +71,7 @@ XIO_DEVICE xio_status_t get_value(const ctx_view& c, u32 pe, u64 offset, u32 wid
   if (view_field(p.rdma) == nullptr) return XIO_ERR_NO_ROUTE;
   const ring_view& r = used_queue(c, p);
   const xio_status_t status = with_result(c, r, value, [&](u64* word, u64* ticket) {
-    return post(c, r, transfer(r, verb::read, offset, word, width, r.rdma.scratch_lkey), ticket);
+    return post(c, r, transfer(verb::read, offset, word, width, r.rdma.scratch_lkey), ticket);
   });
   if (status == XIO_OK) *value = low_bytes(*value, width);
   return status;
@@ -111,7 +111,7 @@ XIO_DEVICE xio_status_t post_atomic(const ctx_view& c, const ring_view& r, const
   const bool masked = a.width == 4 || a.op == amo::bit_xor || (!f.is_add && a.op != amo::compare_swap);
   const verb what =
       f.is_add ? (masked ? verb::masked_add : verb::fetch_add) : (masked ? verb::masked_swap : verb::compare_swap);
-  work w = atomic_work(r, what, a.offset, a.width, {f.first, f.second}, result);
+  work w = atomic_work(what, a.offset, a.width, {f.first, f.second}, result);
   w.swap_mask = f.swap_mask;
   w.compare_mask = f.compare_mask;
   return post(c, r, w, ticket);
@@ -141,7 +141,7 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, c
   const deadline end = deadline::in(*c.world);
   u64 guess = 0;
   xio_status_t status = with_result(c, r, &guess, [&](u64* word, u64* ticket) {
-    return post(c, r, atomic_work(r, verb::fetch_add, at, 8, {0, 0}, word), ticket);
+    return post(c, r, atomic_work(verb::fetch_add, at, 8, {0, 0}, word), ticket);
   });
   while (status == XIO_OK) {
     *old = (guess & mask) >> shift;
@@ -149,7 +149,7 @@ XIO_DEVICE xio_status_t atomic_by_swaps(const ctx_view& c, const ring_view& r, c
     if (want == guess) break;
     u64 found = 0;
     status = with_result(c, r, &found, [&](u64* word, u64* ticket) {
-      return post(c, r, atomic_work(r, verb::compare_swap, at, 8, {want, guess}, word), ticket);
+      return post(c, r, atomic_work(verb::compare_swap, at, 8, {want, guess}, word), ticket);
     });
     if (status != XIO_OK || found == guess) break;
     guess = found;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the RDMA lane posts works. Where posting is a leaf (k_posts_by_leaf) the kernel chooses the leaf of the ring's
-// family, and waits for room by itself; elsewhere one function posts and waits. Either is out of line: one copy of
-// every family's code in a kernel, however many ops it calls. Works come field by field, in registers: a structure
-// would come through a thread's own memory.
+// How the RDMA lane posts works: the kernel chooses the leaf of the ring's family, a function out of line that does not
+// wait, and waits for room by itself. One copy of every family's code is in a kernel, however many ops it calls.
 #pragma once
 #include "xio/device/impl/families.hpp"
 #include "xio/device/impl/rdma_keys.hpp"
@@ -32,89 +30,7 @@ XIO_DEVICE bool is_one_row(const lanes& group, const ring_view& r, const lane_va
   return all && r.rdma.gather_bytes >= 2 * v.width && r.rdma.gather_bytes / 64 < r.depth / 4;
 }
 
-// --- By one function -----------------------------------------------------------------------------------
-
-XIO_DEVICE posted_ops post_held(const world_view& w, const ring_view& ring, const work& first, const work* second) {
-  held_ring r = ring;
-  return with_family(r, [&](auto family) {
-    using family_codec = decltype(family);
-    posted_ops out{0, XIO_OK};
-    const ring_claim claim = claim_of<family_codec>(r, first, second);
-    for_each_key(reinterpret_cast<u64>(&ring), [&](const lanes& group) {
-      out.status = ring_post<family_codec>(group, r, w, claim, &out.ticket, [&](u64 at, bool last, u64 serial = 0) {
-        encode_ops<family_codec>(r, at, serial, last, first, second);
-      });
-    });
-    return out;
-  });
-}
-
-// After every acquire a thread's own memory is as far away as all other. That made half a microsecond of an op
-// (docs/performance.md, "Rings on an H200").
-XIO_LEAF posted_ops post_work(work first, const world_view& w, const ring_view& r, const work* second) {
-  return post_held(w, r, first, second);
-}
-XIO_DEVICE posted_ops post_in_one(const world_view& w, const ring_view& r, const work& first, const work& second,
-                                  bool two) {
-  return post_work(first, w, r, two ? &second : nullptr);
-}
-
-// Values of lanes that lie side by side at the peer travel in as few entries as the family allows: each lane writes its
-// own bytes into the entry.
-template <class Family>
-XIO_DEVICE xio_status_t post_gathered(const world_view& w, const lanes& group, const ring_view& r, const lane_value& v,
-                                      u64* ticket) {
-  xio_status_t status = XIO_OK;
-  const u32 count = group.count(), per = r.rdma.gather_bytes / v.width;
-  const u32 rank = group.rank();
-  for (u32 base = 0; base < count; base += per) {
-    const bool now = rank >= base && rank < base + per;
-    const lanes turn{group.ballot(now)};
-    if (!now) continue;
-    work all = make_work(r, verb::write, turn.first(v.offset), v.width * turn.count());
-    all.from = payload::gathered;
-    const ring_claim claim{Family::slots(all), Family::packets(r, all), all.bytes};
-    const u32 at = (rank - base) * v.width;
-    ring_result result{*ticket, false};  // this codec serves by itself
-    status = ring_post_together<Family>(turn, r, w, claim, &result, [&](u64 first, u64 serial) {
-      if (turn.rank() == 0) Family::encode(r, first, serial, true, all);
-      if (v.width < 4) {
-        unsigned char* to = Family::inline_at(r, first, at & ~3u) + (at & 3);
-        for (u32 i = 0; i < v.width; ++i) to[i] = static_cast<unsigned char>(v.value >> (8 * i));
-      } else {
-        for (u32 i = 0; i < v.width; i += 4)
-          *reinterpret_cast<u32*>(Family::inline_at(r, first, at + i)) = static_cast<u32>(v.value >> (8 * i));
-      }
-    });
-    *ticket = result.ticket;
-  }
-  return status;
-}
-
-// By lanes that write a row of them together or else each for itself.
-XIO_DEVICE xio_status_t post_value_in_one(const world_view& w, const ring_view& r, const lane_value& v, u64* ticket) {
-  xio_status_t status = XIO_OK;
-  bool merged = false;
-  for_each_key(reinterpret_cast<u64>(&r), [&](const lanes& group) {
-    if (group.count() == 1) return;
-    merged = is_one_row(group, r, v);
-    if (!merged) return;
-    status = with_family(r, [&](auto family) {
-      if constexpr (!k_gathers<decltype(family)>) {
-        return XIO_ERR_UNSUPPORTED;  // its gather_bytes are 0, so nothing is one row
-      } else {
-        return post_gathered<decltype(family)>(w, group, r, v, ticket);
-      }
-    });
-  });
-  if (merged) return status;
-  const work one = write_value(r, v.offset, v.value, v.width);
-  const posted_ops done = post_in_one(w, r, one, one, false);
-  *ticket = done.ticket;
-  return done.status;
-}
-
-// --- By leaves ---------------------------------------------------------------------------------------
+// --- Leaves ------------------------------------------------------------------------------------------
 
 // A word names the work of a leaf: the verb, where the payload is, and these.
 constexpr u32 k_how_verb = 0xff, k_how_payload_at = 8;
@@ -393,32 +309,19 @@ XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, le
   }
 }
 
-// --- By what suits the machine -----------------------------------------------------------------------
+// --- By kernels --------------------------------------------------------------------------------------
 
 XIO_DEVICE xio_status_t post(const world_view& world, const ring_view& r, const work& w, u64* ticket) {
-  if constexpr (k_posts_by_leaf) return post_by_leaf<false>(world, r, leaf_op_of(w), ticket);
-  const posted_ops done = post_in_one(world, r, w, w, false);
-  *ticket = done.ticket;
-  return done.status;
+  return post_by_leaf<false>(world, r, leaf_op_of(w), ticket);
 }
 XIO_DEVICE xio_status_t post(const ctx_view& c, const ring_view& r, const work& w, u64* ticket) {
   return post(*view_field(c.world), r, w, ticket);
 }
 
-// See post_value_in_one.
+// Lanes whose values lie side by side at the peer write them into one entry together, else each posts for itself.
 XIO_DEVICE xio_status_t post_value(const ctx_view& c, const ring_view& r, const lane_value& v, u64* ticket) {
-  if constexpr (k_posts_by_leaf) {
-    const work one = write_value(r, v.offset, v.value, v.width);
-    return post_by_leaf<false, true>(*view_field(c.world), r, leaf_op_of(one), ticket);
-  } else {
-    return post_value_in_one(*c.world, r, v, ticket);
-  }
-}
-
-XIO_DEVICE xio_status_t wait_below(const ring_view& ring, u64 upto, const world_view& w) {
-  if constexpr (k_posts_by_leaf) return wait_ring(ring, upto, w);
-  held_ring r = ring;
-  return with_family(r, [&](auto family) { return ring_wait_below<decltype(family)>(r, upto, w); });
+  const work one = write_value(v.offset, v.value, v.width);
+  return post_by_leaf<false, true>(*view_field(c.world), r, leaf_op_of(one), ticket);
 }
 
 }  // namespace xio::dev::rdma

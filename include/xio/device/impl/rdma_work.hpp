@@ -40,10 +40,8 @@ XIO_DEVICE work make_work(const ring_view& r, verb what, u64 offset, u32 bytes) 
   return w;
 }
 
-// The same for post. Where that is a leaf, which has the ring in registers, it adds the peer's part: `remote` is the
-// offset.
-XIO_DEVICE work asked_work(const ring_view& r, verb what, u64 offset, u32 bytes) {
-  if constexpr (!k_posts_by_leaf) return make_work(r, what, offset, bytes);
+// For post: `remote` is the offset. The leaf, which has the ring in registers, adds the peer's address and key.
+XIO_DEVICE work asked_work(verb what, u64 offset, u32 bytes) {
   work w{};
   w.what = what;
   w.from = payload::memory;
@@ -53,18 +51,17 @@ XIO_DEVICE work asked_work(const ring_view& r, verb what, u64 offset, u32 bytes)
 }
 
 // WRITE from, or READ to, local memory.
-XIO_DEVICE work transfer(const ring_view& r, verb what, u64 offset, const void* local, u32 bytes, u32 lkey) {
-  work w = asked_work(r, what, offset, bytes);
+XIO_DEVICE work transfer(verb what, u64 offset, const void* local, u32 bytes, u32 lkey) {
+  work w = asked_work(what, offset, bytes);
   w.local = reinterpret_cast<u64>(local);
   w.lkey = lkey;
-  if (!k_posts_by_leaf && what != verb::read && bytes <= r.rdma.inline_bytes) w.from = payload::inlined;
   return w;
 }
 
 XIO_DEVICE u64 low_bytes(u64 value, u32 width) { return width >= 8 ? value : value & ((u64{1} << (8 * width)) - 1); }
 
-XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width) {
-  work w = asked_work(r, verb::write, offset, width);
+XIO_DEVICE work write_value(u64 offset, u64 value, u32 width) {
+  work w = asked_work(verb::write, offset, width);
   w.from = payload::value;
   w.first = low_bytes(value, width);
   return w;
@@ -74,62 +71,17 @@ XIO_DEVICE work write_value(const ring_view& r, u64 offset, u64 value, u32 width
 struct operands {
   u64 first, second;
 };
-XIO_DEVICE work atomic_work(const ring_view& r, verb what, u64 offset, u32 width, const operands& by, u64* result) {
-  work w = asked_work(r, what, offset, width);
+XIO_DEVICE work atomic_work(verb what, u64 offset, u32 width, const operands& by, u64* result) {
+  work w = asked_work(what, offset, width);
   w.local = reinterpret_cast<u64>(result);
-  if constexpr (!k_posts_by_leaf) w.lkey = r.rdma.scratch_lkey;
   w.first = by.first;
   w.second = by.second;
   return w;
 }
 
-XIO_DEVICE work signal_work(const ctx_view& c, const ring_view& r, const engine_signal_word& s) {
-  if (s.op == XIO_SIGNAL_ADD)
-    return atomic_work(r, verb::fetch_add, s.offset, 8, {s.value, 0}, c.scratch + k_dummy_word);
-  return write_value(r, s.offset, s.value, 8);
-}
-
-// --- Works on a ring ---------------------------------------------------------------------------------
-
-// The slots that an op takes: some families need the ring for that.
-template <class Family>
-XIO_DEVICE u32 slots_of(const ring_view& r, const work& w) {
-  if constexpr (requires { Family::slots(r, w); }) {
-    return Family::slots(r, w);
-  } else {
-    return Family::slots(w);
-  }
-}
-
-// The claim on a ring of one op, or of two that stay together (data and its signal). second: null if there is none.
-template <class Family>
-XIO_DEVICE ring_claim claim_of(const ring_view& r, const work& first, const work* second) {
-  ring_claim claim{slots_of<Family>(r, first), Family::packets(r, first), first.bytes};
-  if (second != nullptr) {
-    claim.slots += slots_of<Family>(r, *second);
-    claim.packets += Family::packets(r, *second);
-    claim.bytes += second->bytes;
-  }
-  return claim;
-}
-
-// How an op is held while slots are taken.
-using held_work = held<work>;
-XIO_DEVICE held_work op_of(const work& first, const work* second, bool of_second) {
-  if (!of_second) return first;
-  return *second;
-}
-
-template <class Family>
-XIO_DEVICE void encode_ops(const ring_view& r, u64 ticket, u64 serial, bool last, const work& first,
-                           const work* second) {
-  const u32 count = second == nullptr ? 1 : 2;
-  for (u32 i = 0; i < count; ++i) {
-    held_work w = op_of(first, second, i != 0);
-    Family::encode(r, ticket, serial, last && i + 1 == count, w);
-    ticket += slots_of<Family>(r, w);
-    serial = (serial + Family::packets(r, w)) & 0xffffff;
-  }
+XIO_DEVICE work signal_work(const ctx_view& c, const engine_signal_word& s) {
+  if (s.op == XIO_SIGNAL_ADD) return atomic_work(verb::fetch_add, s.offset, 8, {s.value, 0}, c.scratch + k_dummy_word);
+  return write_value(s.offset, s.value, 8);
 }
 
 }  // namespace xio::dev::rdma

@@ -60,22 +60,6 @@ XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_vie
 
 XIO_DEVICE void reap_storage_ring(const ring_view& r) { ring_reap<shared_nvme_codec>(r); }
 
-XIO_OUT_OF_LINE void reap_by_kind(const ring_view& r) {
-  if (rdma::is_nic(r.kind)) {
-    rdma::with_family(r, [&](auto family) { ring_reap<decltype(family)>(r); });
-  } else if (k_has_sdma && r.kind == ring_kind::sdma) {
-    ring_reap<sdma_codec>(r);
-  } else if (k_has_nvme && r.kind == ring_kind::nvme) {
-    ring_reap<nvme_codec>(r);
-  }
-}
-
-XIO_DEVICE void reap_ring(const ring_view& r) {
-  if constexpr (k_reaps_by_kind) {
-    reap_by_kind(r);
-  } else {
-    wait_leaf(r, nullptr, 0, k_drain_once, 0);
-  }
-}
+XIO_DEVICE void reap_ring(const ring_view& r) { wait_leaf(r, nullptr, 0, k_drain_once, 0); }
 
 }  // namespace xio::dev

@@ -271,8 +271,8 @@ XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) {
   return sdma_codec::drain(ring, completed);
 }
 
-XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view& r, const chain& op, const piece& p,
-                                           u64* ticket) {
+XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
+                                   u64* ticket) {
   u32 how = p.copies;
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
@@ -288,18 +288,9 @@ XIO_DEVICE xio_status_t post_piece_by_leaf(const world_view& w, const ring_view&
   return done.status;
 }
 
-XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
-                                   u64* ticket) {
-  if constexpr (k_posts_by_leaf) {
-    return post_piece_by_leaf(w, r, op, p, ticket);
-  } else {
-    return post_slots(w, r, p.slots(), p.bytes, ticket, [&](u64 at, bool last) { fill_piece(r, op, p, at, last); });
-  }
-}
-
 // The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
 template <direct::source From = direct::source::peer>
-XIO_ENGINE_CALL xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
+XIO_DEVICE xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
   if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
   trim<From>(r, op);
   u64 ticket = 0;

@@ -147,17 +147,10 @@ struct batch {
   u32 count;  // 0: none
 };
 
-// Waits for `count` commands with tickets that end at `last`. Where posting is a leaf it is one function for all calls
-// of a kernel: draining a completion queue is long.
-XIO_OUT_OF_LINE xio_status_t wait_commands_by_call(const ring_view& r, const world_view& w, u64 last, u32 count) {
+// Waits for `count` commands with tickets that end at `last`. One function for all calls of a kernel: draining a
+// completion queue is long.
+XIO_OUT_OF_LINE xio_status_t wait_commands(const ring_view& r, const world_view& w, u64 last, u32 count) {
   return nvme_codec::wait(r, w, last, count);
-}
-XIO_DEVICE xio_status_t wait_commands(const ring_view& r, const world_view& w, u64 last, u32 count) {
-  if constexpr (k_posts_by_leaf) {
-    return wait_commands_by_call(r, w, last, count);
-  } else {
-    return nvme_codec::wait(r, w, last, count);
-  }
 }
 
 XIO_DEVICE xio_status_t wait_batch(const world_view& w, const batch& b) {
@@ -342,8 +335,7 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, const asked_transfer&
     *request = failed_request(status);
     return ctx_fail(c, status, storage_call(a));
   }
-  if constexpr (Wait && k_posts_by_leaf) return wait_commands(r, world_of(ctx), ticket, 1);
-  if constexpr (Wait) return nvme_codec::wait(r, world_of(ctx), ticket);
+  if constexpr (Wait) return wait_commands(r, world_of(ctx), ticket, 1);
   *request = make_storage_request(r, ticket, 1);
   return XIO_OK;
 }

@@ -93,25 +93,11 @@ XIO_DEVICE void put_inline_words(const work& w, u32 end, At&& at) {
   XIO_ROLLED for (u32 i = 0; i < end; i += 4) * reinterpret_cast<u32*>(at(i)) = source_word(w, i);
 }
 
-// Of either.
-XIO_DEVICE u32 inline_word(const work& w, u32 i) {
-  return w.from == payload::inlined ? source_word(w, i) : value_word(w, i);
-}
-
-// Writes an inline payload that lies in one piece in its entry, 16 bytes at a time: unrolled over the longest payload
-// this would be the bulk of a kernel. The rest of the last 16 bytes becomes zero.
+// Writes an inline payload that lies in one piece in its entry. The rest of the last 16 bytes becomes zero.
 XIO_DEVICE void put_inline(unsigned char* to, const work& w) {
   const u32 end = (w.bytes + 15) & ~15u;
-  if constexpr (k_posts_by_leaf) {
-    if (w.from == payload::inlined) return put_inline_words(w, end, [&](u32 i) { return to + i; });
-    if (end != 0) *reinterpret_cast<vec16*>(to) = vec16{value_word(w, 0), value_word(w, 4), 0, 0};
-  } else {
-    for (u32 at = 0; at < w.bytes; at += 16) {
-      u32 part[4];
-      for (u32 i = 0; i < 4; ++i) part[i] = inline_word(w, at + 4 * i);
-      *reinterpret_cast<vec16*>(to + at) = vec16{part[0], part[1], part[2], part[3]};
-    }
-  }
+  if (w.from == payload::inlined) return put_inline_words(w, end, [&](u32 i) { return to + i; });
+  if (end != 0) *reinterpret_cast<vec16*>(to) = vec16{value_word(w, 0), value_word(w, 4), 0, 0};
 }
 
 }  // namespace xio::dev::rdma

@@ -14,7 +14,6 @@ XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
 }
 
-#define XIO_ENGINE_CALL XIO_OUT_OF_LINE
 #define XIO_INLINE_LAMBDA
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {

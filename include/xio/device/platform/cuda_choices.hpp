@@ -15,8 +15,6 @@
 
 namespace xio::dev {
 
-// The compiler does better with one function that does it all.
-constexpr bool k_posts_by_leaf = false;
 // A copy, whose fields are registers: the compiler would read a view again after every acquire.
 template <class T>
 using held = const T;
@@ -41,7 +39,6 @@ constexpr bool k_watches_by_fence = true;
 constexpr bool k_watches_by_fence = false;
 #endif
 constexpr bool k_indexes_arguments = true;
-constexpr bool k_reaps_by_kind = true;
 constexpr bool k_reads_bytes_by_words = false;
 // A flag is seen sooner by half of the time that a load takes.
 constexpr u32 k_looks_under_way = 2;

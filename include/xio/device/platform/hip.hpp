@@ -96,8 +96,6 @@ class return_kept {
 
 // A function that calls others keeps its registers in scratch memory, and all lanes of a ring's group know its view
 // (docs/decisions/0131-leaves.md).
-constexpr bool k_posts_by_leaf = true;
-#define XIO_ENGINE_CALL XIO_DEVICE
 #define XIO_INLINE_LAMBDA __attribute__((always_inline))
 
 template <class T>
@@ -240,7 +238,6 @@ constexpr u32 k_alone_in_flight = 6;  // likewise: 40 registers are all that cla
 constexpr u32 k_looks_together = 4;   // likewise
 constexpr bool k_watches_by_fence = true;
 constexpr bool k_indexes_arguments = false;
-constexpr bool k_reaps_by_kind = false;
 constexpr bool k_reads_bytes_by_words = true;
 constexpr u32 k_looks_under_way = 1;
 constexpr u32 k_polls_in_line = 0;

@@ -24,7 +24,6 @@ namespace xio::dev {
 constexpr order k_acquire_by_fence = order::acquire;
 constexpr order k_release_by_fence = order::release;
 // As on AMD, so that its tests are tests of that.
-constexpr bool k_posts_by_leaf = true;
 constexpr bool k_has_hdp = true;
 // Lanes share threads.
 constexpr bool k_pauses_at_once = true;
@@ -40,7 +39,6 @@ constexpr bool k_watches_by_fence = true;
 constexpr bool k_watches_by_fence = false;
 #endif
 constexpr bool k_indexes_arguments = false;
-constexpr bool k_reaps_by_kind = false;
 constexpr bool k_reads_bytes_by_words = false;
 constexpr u32 k_looks_under_way = 1;
 constexpr u32 k_polls_in_line = 0;
@@ -145,7 +143,6 @@ XIO_DEVICE T* in_device_memory(T* p) {
   return p;
 }
 
-#define XIO_ENGINE_CALL XIO_DEVICE
 #define XIO_INLINE_LAMBDA __attribute__((always_inline))
 
 XIO_DEVICE void not_before(u32& loaded) { (void)loaded; }

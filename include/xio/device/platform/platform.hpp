@@ -11,7 +11,6 @@
 //   XIO_IN_LINE_BY_NEW  in line by compilers that keep large kernels right, out of line by others
 //   XIO_LEAF            a function out of line that calls nothing: it has no frame
 //   XIO_SLOW_PATH       for what an op does when it cannot be done by loads and stores
-//   XIO_ENGINE_CALL     for posting to an engine: see k_posts_by_leaf
 //   XIO_INLINE_LAMBDA   for lambdas that go into such calls
 //   XIO_SHARED(T, x)    memory of a workgroup: XIO_SHARED(int, total); then use total
 //   XIO_UNROLL          before a loop whose arrays must stay in registers
@@ -214,7 +213,6 @@ XIO_DEVICE float float_of_half(u16 bits);
 XIO_DEVICE u16 half_of_float(float value);
 
 // --- What suits the machine --------------------------------------------------------------------------
-//   k_posts_by_leaf         posting is a leaf, which does not wait: the kernel itself waits for room, and posts again
 //   k_stores_follow_loads   no store is made before a load or an atomic on which it depends has returned: a thread that
 //                           passes on what it has loaded needs no release
 //   k_lone_lanes_apart      what lanes do together is dear for a lane that is alone: it has code of its own
@@ -232,7 +230,6 @@ XIO_DEVICE u16 half_of_float(float value);
 //   k_lanes_fence_as_one    a fence by all lanes of a wave takes as long as one lane's
 //   k_adds_floats           there is fetch_add_float(T* at, T operand), of system scope
 //   k_indexes_arguments     a kernel's arguments can be indexed without a copy of them in memory
-//   k_reaps_by_kind         a loop over completions for each kind of ring is better than one for all
 //   k_reads_bytes_by_words  aligned words around bytes are read, rather than the bytes one by one
 //   k_looks_under_way       loads of a flag that are under way in turn
 //   k_polls_in_line         looks at a flag in front of the loops, for what is one look: a flag that comes over a link
