@@ -31,7 +31,7 @@ hip_flags = $(DEFS) $(DEFAULT_INCLUDES) $(subst $(XIO_PLATFORM_CPPFLAGS),-DXIO_P
 	$(AM_CXXFLAGS) $(CXXFLAGS)
 hip_depends = -MMD -MP -MT $@ -MF .device-deps/$(subst /,_,$@).d
 # The objects of a program's sources: those in .hip by hipcc, others as they are.
-hip_objects = $(patsubst %.hip,$(1)/%.o,$(filter %.hip,$(2))) $(patsubst %.cpp,%.$(OBJEXT),$(filter %.cpp,$(2)))
+hip_objects = $(patsubst %.hip,$(1)/%.o,$(filter %.hip,$($(2)_SOURCES))) $(call joined,$(call cpp_objects,$(2)))
 
 # hip_folder FOLDER,TARGETS
 define hip_folder
@@ -48,9 +48,9 @@ $(1)/libxio_inside.la: $$(room_objects) $$(software_objects) $$(with_kfd) $(1)/s
 # A program of one source, and the tools, which look inside.
 $(1)/%: $(1)/%.o $(1)/libxio-hip.la
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$< $(1)/libxio-hip.la $$(HIP_LIBS)
-$(1)/xio-info: $$(call hip_objects,$(1),$$(xio_info_SOURCES)) $(1)/libxio_inside.la
+$(1)/xio-info: $$(call hip_objects,$(1),xio_info) $(1)/libxio_inside.la
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
-$(1)/xio-verify: $$(call hip_objects,$(1),$$(xio_verify_SOURCES)) $(1)/libxio_inside.la
+$(1)/xio-verify: $$(call hip_objects,$(1),xio_verify) $(1)/libxio_inside.la
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
 $(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
 # What scripts find in a build folder.

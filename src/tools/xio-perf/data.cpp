@@ -9,9 +9,9 @@
 namespace xio::perf {
 namespace {
 
-constexpr std::size_t k_piece = std::size_t{4} << 20;
+constexpr std::size_t k_filled_at_once = std::size_t{4} << 20;
 
-void checked(hipError_t e, const char* what) {
+void checked_copy(hipError_t e, const char* what) {
   if (e != hipSuccess) fail(XIO_ERR_TRANSPORT, "{}: {}", what, hipGetErrorString(e));
 }
 
@@ -36,29 +36,30 @@ unsigned char pattern(int owner, std::uint64_t at) {
 }
 
 void fill_pattern(void* device, int owner, std::size_t bytes) {
-  std::vector<unsigned char> piece(std::min(bytes, k_piece));
+  std::vector<unsigned char> piece(std::min(bytes, k_filled_at_once));
   for (std::size_t from = 0; from < bytes; from += piece.size()) {
     const std::size_t n = std::min(piece.size(), bytes - from);
     for (std::size_t i = 0; i < n; ++i) piece[i] = pattern(owner, from + i);
-    checked(hipMemcpy(static_cast<char*>(device) + from, piece.data(), n, hipMemcpyHostToDevice), "filling a source");
+    checked_copy(hipMemcpy(static_cast<char*>(device) + from, piece.data(), n, hipMemcpyHostToDevice),
+                 "filling a source");
   }
 }
 
 void fill_poison(void* device, std::size_t bytes) {
-  checked(hipMemset(device, k_poison, bytes), "filling a destination");
-  checked(hipDeviceSynchronize(), "filling a destination");
+  checked_copy(hipMemset(device, k_poison, bytes), "filling a destination");
+  checked_copy(hipDeviceSynchronize(), "filling a destination");
 }
 
 void fill_words(void* device, std::size_t bytes, std::uint32_t element) {
   std::vector<unsigned char> all(bytes);
   // Little-endian: the low half comes first.
   for (std::size_t at = 0; at + element <= bytes; at += element) std::memcpy(&all[at], &k_word_base, element);
-  checked(hipMemcpy(device, all.data(), bytes, hipMemcpyHostToDevice), "filling words");
+  checked_copy(hipMemcpy(device, all.data(), bytes, hipMemcpyHostToDevice), "filling words");
 }
 
 std::vector<unsigned char> copy_of(const void* device, std::size_t bytes) {
   std::vector<unsigned char> all(bytes);
-  checked(hipMemcpy(all.data(), device, bytes, hipMemcpyDeviceToHost), "looking at a destination");
+  checked_copy(hipMemcpy(all.data(), device, bytes, hipMemcpyDeviceToHost), "looking at a destination");
   return all;
 }
 

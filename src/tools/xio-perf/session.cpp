@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t k_exchanged = 1024;
 constexpr std::size_t k_slack = std::size_t{4} << 20;
 
-void checked(hipError_t e, const char* what) {
+void checked_hip(hipError_t e, const char* what) {
   if (e != hipSuccess)
     fail(XIO_ERR_TRANSPORT, "{}: {}; with fewer threads (-t) or workgroups (-c) it may fit", what,
          hipGetErrorString(e));
@@ -62,11 +62,11 @@ void kernel_results::prepare(work& w, std::size_t n_samples, std::size_t n_spans
     if (block_ != nullptr) (void)hipFree(block_);
     block_ = nullptr;
     bytes_ = 0;
-    checked(hipMalloc(&block_, need), "room for samples");
+    checked_hip(hipMalloc(&block_, need), "room for samples");
     bytes_ = need;
   }
-  checked(hipMemset(block_, 0, need), "clearing samples");
-  checked(hipDeviceSynchronize(), "clearing samples");
+  checked_hip(hipMemset(block_, 0, need), "clearing samples");
+  checked_hip(hipDeviceSynchronize(), "clearing samples");
   auto* at = static_cast<unsigned char*>(block_);
   w.status = reinterpret_cast<int*>(at);
   w.bad = reinterpret_cast<std::uint64_t*>(at + k_line);
@@ -78,21 +78,21 @@ void kernel_results::prepare(work& w, std::size_t n_samples, std::size_t n_spans
 }
 
 void kernel_results::collect(const char* what, xio_world_t* world, xio_ctx_t ctx) {
-  checked(hipGetLastError(), what);
-  checked(hipDeviceSynchronize(), what);
+  checked_hip(hipGetLastError(), what);
+  checked_hip(hipDeviceSynchronize(), what);
   const auto* at = static_cast<const unsigned char*>(block_);
   int status = XIO_OK;
   std::uint64_t bad = 0;
-  checked(hipMemcpy(&status, at, sizeof status, hipMemcpyDeviceToHost), what);
-  checked(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
+  checked_hip(hipMemcpy(&status, at, sizeof status, hipMemcpyDeviceToHost), what);
+  checked_hip(hipMemcpy(&bad, at + k_line, sizeof bad, hipMemcpyDeviceToHost), what);
   if (status != XIO_OK)
     fail(static_cast<xio_status_t>(status), "{}: an op returned {}{}", what,
          xio_status_name(static_cast<xio_status_t>(status)), why(world, ctx));
   if (bad != 0) fail(XIO_ERR_TRANSPORT, "{}: {} values were not what they had to be", what, bad);
   const std::size_t sample_bytes = samples.size() * sizeof(std::uint64_t);
-  if (sample_bytes != 0) checked(hipMemcpy(samples.data(), at + k_head, sample_bytes, hipMemcpyDeviceToHost), what);
-  checked(hipMemcpy(spans.data(), at + k_head + sample_bytes, spans.size() * sizeof(span), hipMemcpyDeviceToHost),
-          what);
+  if (sample_bytes != 0) checked_hip(hipMemcpy(samples.data(), at + k_head, sample_bytes, hipMemcpyDeviceToHost), what);
+  checked_hip(hipMemcpy(spans.data(), at + k_head + sample_bytes, spans.size() * sizeof(span), hipMemcpyDeviceToHost),
+              what);
 }
 
 // --- The world ---------------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ const std::size_t* session::blocks(std::size_t bytes) {
   const auto n = static_cast<std::size_t>(n_);
   std::vector<std::size_t> all(2 * n, bytes);
   for (std::size_t i = 0; i < n; ++i) all[i] = i * bytes;
-  if (blocks_ == nullptr) checked(hipMalloc(&blocks_, all.size() * sizeof all[0]), "room for lists");
-  checked(hipMemcpy(blocks_, all.data(), all.size() * sizeof all[0], hipMemcpyHostToDevice), "filling lists");
+  if (blocks_ == nullptr) checked_hip(hipMalloc(&blocks_, all.size() * sizeof all[0]), "room for lists");
+  checked_hip(hipMemcpy(blocks_, all.data(), all.size() * sizeof all[0], hipMemcpyHostToDevice), "filling lists");
   return blocks_;
 }
 
@@ -178,7 +178,7 @@ std::vector<double> session::slowest(xio_route_t route, const std::vector<double
   all.resize(std::min(all.size(), k_exchanged));
   const std::size_t bytes = all.size() * sizeof(double);
   char* fetched = exchange_ + k_exchanged * sizeof(double);
-  checked(hipMemcpy(exchange_, all.data(), bytes, hipMemcpyHostToDevice), "telling the times");
+  checked_hip(hipMemcpy(exchange_, all.data(), bytes, hipMemcpyHostToDevice), "telling the times");
   barrier();
   for (int pe = 0; pe < n_; ++pe) {
     if (pe == me_) continue;
@@ -191,7 +191,7 @@ std::vector<double> session::slowest(xio_route_t route, const std::vector<double
     launch_fetch(w);
     collect("fetching the times of the others", w);
     std::vector<double> theirs(all.size());
-    checked(hipMemcpy(theirs.data(), fetched, bytes, hipMemcpyDeviceToHost), "fetching the times of the others");
+    checked_hip(hipMemcpy(theirs.data(), fetched, bytes, hipMemcpyDeviceToHost), "fetching the times of the others");
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], theirs[i]);
   }
   barrier();

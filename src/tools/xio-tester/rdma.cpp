@@ -29,7 +29,7 @@ bool is_launched(const rdma_settings& s) {
 
 namespace {
 
-constexpr std::uint32_t k_threads_max = 256;
+constexpr std::uint32_t k_posters_max = 256;
 constexpr std::uint32_t k_queues_max = 16;
 constexpr std::uint64_t k_transfer_max = std::uint64_t{1} << 30;
 constexpr std::uint64_t k_ball_max = std::uint64_t{16} << 20;
@@ -81,7 +81,7 @@ int run_loopback(const shared_settings& shared, const rdma_settings& s) {
   ws.ring_depth = s.sq_depth;
   ws.options = options_of(shared, s);
   const world w(ws);
-  const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, k_threads_max));
+  const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, k_posters_max));
   const gpu::buffer posted(s.queues * batch * sizeof(xio_req_t), gpu::place::device);
   const gpu::buffer begun(s.queues * batch * sizeof(u64), gpu::place::device);
   run r(shared,

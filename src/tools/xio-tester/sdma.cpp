@@ -15,7 +15,7 @@
 namespace xio::tester {
 namespace {
 
-constexpr std::uint64_t k_transfer_max = std::uint64_t{16} << 30;
+constexpr std::uint64_t k_copy_max = std::uint64_t{16} << 30;
 constexpr std::uint64_t k_iterations_max = std::uint64_t{1} << 40;
 constexpr std::uint64_t k_places_max = std::uint64_t{64} << 20;
 
@@ -152,7 +152,7 @@ void poison_places(u8* places, std::uint64_t bytes) {
 tools::command add_sdma(tools::command& app, sdma_settings& s) {
   tools::command at = app.subcommand("sdma-ep", "copies by a copy engine that a kernel drives");
   at.number("-n,--iterations", s.iterations, "copies");
-  at.size("-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_transfer_max);
+  at.size("-s,--transfer-size", s.transfer_bytes, "bytes of a copy, a multiple of 4", 4, k_copy_max);
   at.number("--src-gpu", s.src_gpu, "the GPU that copies, by its engine and from its memory (default: 0)");
   at.number("--dst-gpu", s.dst_gpu, "where to (default: 1 if it is there)");
   tools::command p2p = at.subcommand("p2p", "from device to device, or to the host");

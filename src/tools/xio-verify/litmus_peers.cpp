@@ -11,7 +11,7 @@
 namespace xio::verify {
 namespace {
 
-constexpr std::uint64_t k_wait_ms = 10000;
+constexpr std::uint64_t k_peers_wait_ms = 10000;
 
 struct words_of_peers {
   std::uint64_t *data, *flags, *gate, *registers;
@@ -89,8 +89,8 @@ class peers {
                         at(own_.gate, 0),
                         at(own_.registers, 0),
                         nullptr,
-                        gpu::ticks_per_ms() * k_wait_ms,
-                        k_wait_ms * 1000000,
+                        gpu::ticks_per_ms() * k_peers_wait_ms,
+                        k_peers_wait_ms * 1000000,
                         amount_.instances,
                         0};
     const char* wrong = play(t, w, parties_here(t), 0, 0);
