@@ -387,9 +387,9 @@ XIO_EXPORT xio_status_t xio_ctx_error(const xio_world_t* world, xio_ctx_t ctx, x
  *   "file:PATH"       a file, by a software controller. "file:PATH?block=4096&size=1G" says block_bytes and bytes of
  *                     that file in the name, which goes before attr. A path with any letters stands in quotes:
  *                     file:"PATH"
- *   "block:PATH"      a whole block device, by the same controller. It is refused while anybody holds it (a mount,
- *                     swap, md, LVM), and for writing while its first or last MiB is not zeroes, unless attr has
- *                     XIO_STORAGE_CREATE: then what it holds may go
+ *   "block:PATH"      a whole block device, by the same controller; "file:PATH" of one is the same. It is refused
+ *                     while anybody holds it (a mount, swap, md, LVM), and for writing while its first or last MiB is
+ *                     not zeroes, unless attr has XIO_STORAGE_CREATE: then what it holds may go
  *   "nvme:BDF/NSID"   a namespace of a drive that is bound to vfio-pci
  *   several of these  up to 8, with commas between: one storage in stripes over all of them (see stripe_bytes)
  *   "kmod:BDF/NSID"   a namespace of a drive that is bound to the kernel module xio, by queues of its own: other

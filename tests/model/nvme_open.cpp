@@ -114,22 +114,23 @@ TEST(nvme_open, block_devices) {
   expect(open_as("block:", with(0)), XIO_ERR_ARG, "there is no path after block:");
   const loop_device device(f.path);
   if (device.path().empty()) GTEST_SKIP() << "no loop device can be had here; nvme_holders has the rest";
-  const std::string name = "block:" + device.path();
-  const auto write_at = [&](std::uint64_t at, char value) {
-    std::fstream(device.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(at).put(value);
-  };
-  expect(open_as(name, with(0)), XIO_OK, "");
-  expect(open_as(name, with(XIO_STORAGE_TRUNCATE)), XIO_ERR_ARG, "is not emptied");
-  for (const std::uint64_t at : {std::uint64_t{1080}, std::uint64_t{(4 << 20) - 1}}) {
-    write_at(at, 'x');
-    expect(open_as(name, with(0)), XIO_ERR_STATE, "it holds data (at byte " + std::to_string(at) + ")");
-    expect(open_as(name, with(XIO_STORAGE_CREATE)), XIO_OK, "");
-    expect(open_as(name, with(XIO_STORAGE_READ_ONLY)), XIO_OK, "");
-    write_at(at, 0);
+  for (const std::string name : {"block:" + device.path(), "file:" + device.path()}) {
+    const auto write_at = [&](std::uint64_t at, char value) {
+      std::fstream(device.path(), std::ios::in | std::ios::out | std::ios::binary).seekp(at).put(value);
+    };
+    expect(open_as(name, with(0)), XIO_OK, "");
+    expect(open_as(name, with(XIO_STORAGE_TRUNCATE)), XIO_ERR_ARG, "is not emptied");
+    for (const std::uint64_t at : {std::uint64_t{1080}, std::uint64_t{(4 << 20) - 1}}) {
+      write_at(at, 'x');
+      expect(open_as(name, with(0)), XIO_ERR_STATE, "it holds data (at byte " + std::to_string(at) + ")");
+      expect(open_as(name, with(XIO_STORAGE_CREATE)), XIO_OK, "");
+      expect(open_as(name, with(XIO_STORAGE_READ_ONLY)), XIO_OK, "");
+      write_at(at, 0);
+    }
+    expect(open_as(name, with(0, (4 << 20) + 1)), XIO_ERR_IO, "too short: it has 4194304 bytes");
+    const unique_fd claim(open(device.path().c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
+    expect(open_as(name, with(XIO_STORAGE_READ_ONLY)), XIO_ERR_STATE, "is in use");
   }
-  expect(open_as(name, with(0, (4 << 20) + 1)), XIO_ERR_IO, "too short: it has 4194304 bytes");
-  const unique_fd claim(open(device.path().c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
-  expect(open_as(name, with(XIO_STORAGE_READ_ONLY)), XIO_ERR_STATE, "is in use");
 }
 
 TEST(nvme_open, shapes) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/error.hpp"
 #include "ctx/stripes.hpp"
@@ -68,7 +69,12 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
   }
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   attr.queues = queues;
-  if (!writes) attr.flags = XIO_STORAGE_READ_ONLY;
+  std::error_code none;
+  const bool disk = name_.starts_with("block:") || std::filesystem::is_block_file(path_, none);
+  if (!writes)
+    attr.flags = XIO_STORAGE_READ_ONLY;
+  else if (disk)
+    attr.flags = XIO_STORAGE_CREATE;  // --i-know was said
   checked(xio_storage_open(s.world(), name_.c_str(), &attr, &storage_), "xio_storage_open");
   checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
   if (size_ < bytes_)

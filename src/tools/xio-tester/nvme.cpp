@@ -57,6 +57,7 @@ xio_storage_attr_t attr_of(const nvme_target& t, const nvme_settings& s) {
   if (s.writes == 0) attr.flags |= XIO_STORAGE_READ_ONLY;
   if (!t.is_file) return attr;
   attr.block_bytes = s.block_bytes;
+  if (s.writes != 0 && t.is_disk) attr.flags |= XIO_STORAGE_CREATE;  // --i-know was said
   if (s.writes != 0 && t.bytes == 0) {
     attr.flags |= XIO_STORAGE_CREATE;
     attr.bytes = s.file_bytes;

@@ -36,9 +36,9 @@ std::uint64_t bytes_of_disk(const std::string& path) {
   return bytes;
 }
 
-nvme_target file_target(const std::string& name) {
+nvme_target file_target(const std::string& name, const char* scheme = "file:") {
   nvme_target t;
-  t.name = "file:" + name;
+  t.name = scheme + name;
   t.said = nvme::parse_file_name(name, t.name);  // as opening will read it
   const std::string& path = t.said.path;
   t.is_file = true;
@@ -100,6 +100,7 @@ nvme_target find_target(const nvme_settings& s) {
   static const text_form bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
   const std::string& c = s.controller;
   if (c.rfind("file:", 0) == 0) return file_target(c.substr(5));
+  if (c.starts_with("block:")) return file_target(c.substr(6), "block:");
   if (c.rfind("nvme:", 0) == 0 || c.rfind("kmod:", 0) == 0) return drive_target(c);
   if (bdf.fits(c)) return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
   if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
@@ -124,6 +125,7 @@ nvme_target striped(const std::vector<nvme_target>& targets) {
   for (std::size_t i = 1; i < targets.size(); ++i) {
     whole.name += "," + targets[i].name;
     whole.is_file = whole.is_file && targets[i].is_file;
+    whole.is_disk = whole.is_disk || targets[i].is_disk;
     whole.exists = whole.exists && targets[i].exists;
     whole.bytes += targets[i].bytes;
   }

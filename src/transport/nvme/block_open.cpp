@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// "block:PATH": a whole block device that nobody holds, by the software drive. Data on it are kept, unless the caller
+// "block:PATH", and "file:PATH" of a block device: whole, and nobody holds it. Data on it are kept, unless the caller
 // says otherwise.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -25,8 +25,6 @@ constexpr std::uint64_t k_looked_at = 1 << 20;
 std::string whole_device(const std::string& path, const std::string& name) {
   struct stat s {};
   if (stat(path.c_str(), &s) != 0) fail(XIO_ERR_IO, "cannot open {}: {}; check the path", name, errno_text(errno));
-  if (!S_ISBLK(s.st_mode))
-    fail(XIO_ERR_ARG, "cannot open {}: it is no block device; write file:{} for a file", name, path);
   std::error_code none;
   const auto folder =
       std::filesystem::canonical(fmt::format("/sys/dev/block/{}:{}", major(s.st_rdev), minor(s.st_rdev)), none);
@@ -51,8 +49,7 @@ std::uint64_t first_data(int fd, std::uint64_t bytes) {
 
 }  // namespace
 
-std::unique_ptr<controller> open_block(const opening& what) {
-  const std::string path = parse_file_name(what.rest, what.name).path;
+xio_storage_attr_t attr_of_free_device(const opening& what, const std::string& path) {
   xio_storage_attr_t attr = what.attr;
   if ((attr.flags & XIO_STORAGE_TRUNCATE) != 0)
     fail(XIO_ERR_ARG, "cannot open {}: a block device is not emptied; leave XIO_STORAGE_TRUNCATE out", what.name);
@@ -71,7 +68,16 @@ std::unique_ptr<controller> open_block(const opening& what) {
            what.name, at);
   }
   if ((attr.flags & XIO_STORAGE_READ_ONLY) == 0) attr.flags &= ~std::uint32_t{XIO_STORAGE_CREATE};
-  return open_file(opening{what.name, what.rest, attr, what.opts, what.machine, what.payload});
+  return attr;
+}
+
+std::unique_ptr<controller> open_block(const opening& what) {
+  const std::string path = parse_file_name(what.rest, what.name).path;
+  struct stat s {};
+  if (stat(path.c_str(), &s) != 0) fail(XIO_ERR_IO, "cannot open {}: {}; check the path", what.name, errno_text(errno));
+  if (!S_ISBLK(s.st_mode))
+    fail(XIO_ERR_ARG, "cannot open {}: it is no block device; write file:{} for a file", what.name, path);
+  return open_file(what);
 }
 
 }  // namespace xio::nvme

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <filesystem>
+
 #include "transport/nvme/file_controller.hpp"
 #include "transport/nvme/file_name.hpp"
 
@@ -12,7 +14,10 @@ std::unique_ptr<controller> open_file(const opening& what) {
   if (devices == nullptr)
     fail(XIO_ERR_UNSUPPORTED, "cannot open {}: XIO was built with --disable-model; build it without", what.name);
   const file_name name = parse_file_name(what.rest, what.name);
-  return std::make_unique<file_controller>(*devices, name.path, with_name(name, what.attr), what.opts, what.machine,
+  std::error_code none;
+  const bool device = std::filesystem::is_block_file(name.path, none);
+  const xio_storage_attr_t attr = device ? attr_of_free_device(what, name.path) : what.attr;
+  return std::make_unique<file_controller>(*devices, name.path, with_name(name, attr), what.opts, what.machine,
                                            what.payload);
 }
 

@@ -58,6 +58,10 @@ std::unique_ptr<controller> open_controller(const std::string& name, const xio_s
                                             const nvme_options& o, progress::machine& machine,
                                             const payload_agent& payload);
 
+// The attributes for a block device that may be opened: whole and nobody's, and without data where it is written.
+// Throws.
+xio_storage_attr_t attr_of_free_device(const opening& what, const std::string& path);  // block_open.cpp
+
 // One for each scheme, in a file of its own.
 std::unique_ptr<controller> open_file(const opening& what);   // file_open.cpp
 std::unique_ptr<controller> open_block(const opening& what);  // block_open.cpp
