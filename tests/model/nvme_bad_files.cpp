@@ -2,7 +2,9 @@
 // Ordinary files that are none, or that go wrong while they are open: a status, one sentence, nothing else lost, and
 // the ctx is used again. On a tmpfs, which can be full; by the host, and by a hipFile (fake_file_library.cpp).
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -64,6 +66,29 @@ const trouble k_troubles[] = {
      "was made shorter, from 100001 to 50001 bytes, while it was open; open it again", 50001},
     {"removed", 0, [](const scene& s, std::string&) { return unlink(s.path.c_str()), s.write(3); }, XIO_OK, 0,
      "was removed while it is in use"},
+    {"another in its place", 0,
+     [](const scene& s, std::string&) {
+       EXPECT_EQ(rename((s.path + ".new").c_str(), s.path.c_str()), 0);
+       return s.write(3);
+     },
+     XIO_OK, 0, "was removed while it is in use"},
+    {"longer by another", 0,
+     [](const scene& s, std::string& said) {
+       EXPECT_EQ(truncate(s.path.c_str(), k_bytes + 7), 0);
+       EXPECT_EQ(s.read(k_bytes + 4095), XIO_ERR_ARG);
+       EXPECT_EQ(s.grow(0, said), XIO_OK);
+       s.r.world().storages[0].bytes = s.r.drive().view().bytes;
+       return xio_read(s.r.ctx(), s.r.heap(), s.r.storage(), k_bytes, 7);
+     },
+     XIO_OK, 0, "", k_bytes + 7},
+    {"of 4 GiB and a byte", 0,
+     [](const scene& s, std::string& said) {
+       EXPECT_EQ(s.grow((std::uint64_t{4} << 30) + 1, said), XIO_OK);
+       s.r.world().storages[0].bytes = s.r.drive().view().bytes;
+       EXPECT_EQ(xio_read(s.r.ctx(), s.r.heap(), s.r.storage(), std::uint64_t{4} << 30, 1), XIO_OK);
+       return xio_read(s.r.ctx(), s.r.heap(), s.r.storage(), std::uint64_t{4} << 30, 2);
+     },
+     XIO_ERR_ARG, 0, "", (std::uint64_t{4} << 30) + 1},
     {"no room for a write", 0, [](const scene& s, std::string&) { return s.fill(), s.write(90000); }, XIO_ERR_STORAGE,
      0x280, "No space left on device"},
     {"no room to grow", 0, [](const scene& s, std::string& said) { return s.fill(), s.grow(200000, said); }, XIO_ERR_IO,
@@ -89,6 +114,7 @@ void go_through(const trouble& t, const std::string& place, bool by_library) {
   const auto kept = stamped_data(k_hole);
   ASSERT_EQ(pwrite(data, kept.data(), k_hole, 0), static_cast<ssize_t>(k_hole));
   ASSERT_EQ(ftruncate(data, k_bytes), 0);
+  close(creat((path + ".new").c_str(), 0600));
   rig r(path, {.flags = t.flags,
                .by = by_library ? option::storage_files_by::hipfile : option::storage_files_by::automatic,
                .library = ".libs/libfake_hipfile.so"});
@@ -116,20 +142,36 @@ void go_through(const trouble& t, const std::string& place, bool by_library) {
   close(filler);
   close(data);
   unlink(path.c_str());
+  unlink((path + ".new").c_str());
 }
 
 void open_what_is_none(const std::string& place) {
-  ASSERT_EQ(mkfifo((place + "/fifo").c_str(), 0600), 0);
-  ASSERT_EQ(symlink("nothing", (place + "/dangling").c_str()), 0);
+  const auto at = [&](const char* name) { return place + "/" + name; };
+  ASSERT_EQ(mkfifo(at("fifo").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("nothing", at("dangling").c_str()), 0);
+  ASSERT_EQ(symlink("loop", at("loop").c_str()), 0);
+  sockaddr_un name{AF_UNIX, {}};
+  at("socket").copy(name.sun_path, sizeof name.sun_path - 1);
+  const unique_fd listener(socket(AF_UNIX, SOCK_STREAM, 0));
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  ASSERT_GE(close(creat(at("secret").c_str(), 0)), 0);
   const struct {
     std::string path;
     xio_status_t status;
     const char* sentence;
+    uid_t user = 0;
   } cases[] = {{place, XIO_ERR_IO, "neither a file nor a block device"},
-               {place + "/fifo", XIO_ERR_IO, "neither a file nor a block device"},
-               {place + "/dangling", XIO_ERR_IO, "No such file or directory; check the path"},
-               {"/proc/self/status", XIO_ERR_ARG, "it is the kernel's"}};
+               {at("fifo"), XIO_ERR_IO, "neither a file nor a block device"},
+               {at("socket"), XIO_ERR_IO, "neither a file nor a block device"},
+               {at("dangling"), XIO_ERR_IO, "No such file or directory; check the path"},
+               {at("loop"), XIO_ERR_IO, "Too many levels of symbolic links; check the path"},
+               {at("fifo/data"), XIO_ERR_IO, "Not a directory; check the path"},
+               {at(std::string(300, 'x').c_str()), XIO_ERR_IO, "File name too long; check the path"},
+               {at("secret"), XIO_ERR_IO, "for reading: Permission denied; change its permissions", 65534},
+               {"/proc/self/status", XIO_ERR_ARG, "it is the kernel's"},
+               {"/sys/kernel/mm/transparent_hugepage/enabled", XIO_ERR_ARG, "it is the kernel's"}};
   for (const auto& c : cases) {
+    if (c.user != 0 && (geteuid() != 0 || seteuid(c.user) != 0)) continue;
     try {
       const rig r(c.path, {.flags = XIO_STORAGE_READ_ONLY});
       ADD_FAILURE() << c.path << " was opened";
@@ -137,9 +179,43 @@ void open_what_is_none(const std::string& place) {
       EXPECT_EQ(e.status(), c.status) << c.path;
       EXPECT_NE(std::string(e.what()).find(c.sentence), std::string::npos) << e.what();
     }
+    EXPECT_TRUE(c.user == 0 || seteuid(0) == 0);
   }
-  unlink((place + "/fifo").c_str());
-  unlink((place + "/dangling").c_str());
+  for (const char* one : {"fifo", "dangling", "loop", "socket", "secret"}) unlink(at(one).c_str());
+}
+
+// Nothing of it can be read before it grows.
+void open_an_empty_file(const std::string& place) {
+  rig r(place + "/empty", {.flags = XIO_STORAGE_CREATE});
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 1), XIO_ERR_ARG);
+  EXPECT_EQ(r.drive().extend(3), 3u);
+  r.world().storages[0].bytes = 3;
+  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 3), XIO_OK);
+  EXPECT_EQ(r.quiet(), XIO_OK);
+  unlink((place + "/empty").c_str());
+}
+
+// The first write of a file that lies below copies it up: what is read before and behind it is the same file's.
+void open_on_an_overlay(const std::string& place) {
+  for (const char* one : {"/low", "/up", "/work", "/all"}) ASSERT_EQ(mkdir((place + one).c_str(), 0700), 0);
+  const auto kept = stamped_data(8192);
+  std::ofstream(place + "/low/data", std::ios::binary).write(reinterpret_cast<const char*>(kept.data()), 8192);
+  const std::string how = "lowerdir=" + place + "/low,upperdir=" + place + "/up,workdir=" + place + "/work";
+  if (mount("xio", (place + "/all").c_str(), "overlay", 0, how.c_str()) != 0) {
+    std::printf("no overlay here: %s\n", std::strerror(errno));
+    return;
+  }
+  {
+    rig r(place + "/all/data", {.flags = XIO_STORAGE_DIRECT});
+    EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 8192), XIO_OK);
+    EXPECT_EQ(std::memcmp(r.heap(), kept.data(), 8192), 0);
+    r.heap()[5] ^= 0xff;
+    EXPECT_EQ(xio_write(r.ctx(), r.heap(), r.storage(), 0, 4096), XIO_OK);
+    EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
+    EXPECT_EQ(xio_read(r.ctx(), r.heap() + 8192, r.storage(), 0, 8192), XIO_OK);
+    EXPECT_EQ(std::memcmp(r.heap(), r.heap() + 8192, 8192), 0);
+  }
+  EXPECT_EQ(umount((place + "/all").c_str()), 0);
 }
 
 // ramfs has no O_DIRECT.
@@ -158,8 +234,10 @@ TEST(nvme_bad_files, have_a_status_and_a_sentence) {
   full_disk::run_in_a_child(
       [](const std::string& place) {
         open_what_is_none(place);
+        open_an_empty_file(place);
         for (const trouble& t : k_troubles)
           for (const bool by_library : {false, true}) go_through(t, place, by_library);
+        open_on_an_overlay(place);
         open_without_direct(place);
       },
       "; nvme_faults and nvme_errors see most of these");

@@ -156,7 +156,7 @@ void file::open_file(std::uint32_t flags) {
          read_only_ ? "reading" : "reading and writing", errno_text(err),
          read_only_ ? "" : " or open it with READ_ONLY");
   if (err == EBUSY) fail(XIO_ERR_IO, "cannot open {}: it is mounted or in use; unmount it first", path_);
-  fail(XIO_ERR_IO, "cannot open {}: {}", path_, errno_text(err));
+  fail(XIO_ERR_IO, "cannot open {}: {}; check the path", path_, errno_text(err));
 }
 
 // A file there is the kernel's state, or another process (/proc/PID/mem).
