@@ -88,9 +88,10 @@ class file_drive final : public nvme::software_drive {
         file_(path, attr) {}
 
   std::size_t register_bytes() const override { return model::nvme::controller::bar_bytes(shape_); }
-  void start(void* registers, const payload_agent& payload) override {
+  std::size_t staging_bytes() const override { return model::nvme::k_staging_bytes; }
+  void start(void* registers, const payload_agent& payload, std::span<std::byte> staging) override {
     controller_ = std::make_unique<model::nvme::controller>(
-        registers, shape_, file_, payload, model::nvme::choose_file_engine(by_, file_, payload, engine_));
+        registers, shape_, file_, payload, model::nvme::choose_file_engine(by_, file_, payload, staging, engine_));
     controller_->inject(faults_);
   }
   progress::device& device() override { return *controller_; }
@@ -107,10 +108,15 @@ class file_drive final : public nvme::software_drive {
       case memory::in_host_memory: return controller_->dma().add(base, bytes, where::in_the_host);
       case memory::payload: break;
     }
+    controller_->engine().lend(base, bytes);
     return controller_->dma().add(base, bytes, where::payload);
   }
   void unmap(void* base) override { controller_->dma().remove(base); }
-  bool take_away(void* base) override { return controller_->take_away(base); }
+  bool take_away(void* base) override {
+    if (!controller_->take_away(base)) return false;
+    controller_->engine().take_back(base);
+    return true;
+  }
 
  private:
   model::nvme::shape shape_;

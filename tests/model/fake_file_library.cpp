@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -36,6 +37,15 @@ namespace {
 fake_files orders;
 std::mutex lock;
 std::set<int*> files;  // handles: a file's descriptor each
+std::map<const char*, std::size_t> buffers;
+
+// Of the registered memory that has the address, or null.
+const char* base_of(const char* at) {
+  const auto next = buffers.upper_bound(at);
+  if (next == buffers.begin()) return nullptr;
+  const auto& [base, bytes] = *std::prev(next);
+  return at < base + bytes ? base : nullptr;
+}
 
 bool rule(bool kept, const char* text) {
   const char* none = nullptr;
@@ -51,6 +61,8 @@ ssize_t move(Call&& call, int* handle, Memory base, std::size_t bytes, off_t at,
     const auto address = reinterpret_cast<std::uintptr_t>(base) + static_cast<std::uintptr_t>(inside);
     if (!rule(orders.drivers > 0, "a move without a driver") || !rule(files.count(handle) == 1, "no handle") ||
         !rule(base != nullptr && bytes != 0 && at >= 0 && inside >= 0, "arguments") ||
+        !rule(base_of(base + inside) == nullptr || base_of(base + inside) == base, "memory not named by its base") ||
+        !rule(base_of(base + inside + bytes - 1) == base_of(base + inside), "a move beyond registered memory") ||
         !rule((bytes | static_cast<std::uintptr_t>(at) | address) % 4096 == 0, "a move that is not of whole pages"))
       return -5022;
     if (orders.moves > 0) {
@@ -87,7 +99,7 @@ result CALL(DriverOpen)() {
   return {orders.open, orders.open != 0 ? 77 : 0};
 }
 result CLOSE() {
-  rule(orders.drivers-- > 0 && files.empty(), "a driver closed twice, or under files");
+  rule(orders.drivers-- > 0 && files.empty() && buffers.empty(), "a driver closed twice, or under files or buffers");
   return {};
 }
 result CALL(HandleRegister)(void** handle, description* what) {
@@ -105,6 +117,21 @@ void CALL(HandleDeregister)(int* handle) {
     return;
   --orders.files;
   delete handle;
+}
+result CALL(BufRegister)(const char* base, std::size_t bytes, int flags) {
+  const std::lock_guard hold(lock);
+  rule(orders.drivers > 0 && base != nullptr && bytes != 0 && flags == 0, "no memory");
+  rule(base_of(base) == nullptr && base_of(base + bytes - 1) == nullptr, "memory registered twice");
+  if (orders.buffer != 0) return {orders.buffer, 0};
+  buffers[base] = bytes;
+  ++orders.buffers;
+  return {};
+}
+result CALL(BufDeregister)(const char* base) {
+  const std::lock_guard hold(lock);
+  rule(buffers.erase(base) == 1, "memory that is not registered");
+  --orders.buffers;
+  return {};
 }
 ssize_t CALL(Read)(int* handle, char* base, std::size_t bytes, off_t at, off_t inside) {
   ++orders.reads;

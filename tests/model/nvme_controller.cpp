@@ -359,8 +359,8 @@ TEST(nvme_controller, plain_calls_do_what_io_uring_does) {
   f.write(stamped_data(65536));
   xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
   model::nvme::file file(f.path, attr);
-  for (auto make : {model::nvme::make_plain_engine, model::nvme::make_file_engine}) {
-    const auto engine = make(file.fd(), -1);
+  for (const bool plain : {true, false}) {
+    const auto engine = plain ? model::nvme::make_plain_engine(file.fd()) : model::nvme::make_file_engine(file.fd());
     std::vector<unsigned char> one(4096), two(8192, 0xee);
     model::nvme::file_job job{};
     job.what = model::nvme::file_job::kind::read;

@@ -47,7 +47,7 @@ class hand {
     agent_.direct = h.direct;
     std::string ignored;
     const bool plain = h.library.file.empty() && (h.flags & XIO_STORAGE_DIRECT) == 0;
-    auto engine = plain ? nullptr : choose_file_engine(h.library, *file_, agent_, ignored);
+    auto engine = plain ? nullptr : choose_file_engine(h.library, *file_, agent_, {}, ignored);
     device_ = std::make_unique<model::nvme::controller>(bar_.get(), shape_, *file_, agent_, std::move(engine));
     // Queues and lists are host memory. Data are not, when they go through a copy.
     device_->dma().add(memory_.get(), h.direct ? k_bytes : k_data, model::nvme::dma_map::memory::host);
@@ -55,8 +55,12 @@ class hand {
     if (!h.direct)
       device_->dma().add(memory_.get() + k_data, k_bytes - k_data,
                          h.in_the_host ? memory::in_the_host : memory::payload);
+    if (!h.direct && !h.in_the_host) device_->engine().lend(data(), k_bytes - k_data);
     if (h.enabled) enable(h.cc);
   }
+
+  ~hand() { device_->engine().take_back(data()); }
+  hand& operator=(hand&&) = delete;
 
   // --- registers ---
   std::uint32_t* reg(std::uint32_t offset) const { return reinterpret_cast<std::uint32_t*>(bar_.get() + offset); }

@@ -27,7 +27,7 @@ struct nvme_library : testing::TestWithParam<by> {
     data.write(stamped_data(k_bytes));
   }
   ~nvme_library() override {
-    EXPECT_PAIRS((lib->wrong.load(), nullptr), (lib->drivers, 0), (lib->files, 0));
+    EXPECT_PAIRS((lib->wrong.load(), nullptr), (lib->drivers, 0), (lib->files, 0), (lib->buffers, 0));
     if (lib->wrong != nullptr) ADD_FAILURE() << lib->wrong;
   }
   static bool hip() { return GetParam() == by::hipfile; }
@@ -75,14 +75,11 @@ TEST_P(nvme_library, moves_whole_pages_for_all_drives) {
   EXPECT_EQ(xio_storage_sync(r.ctx(), r.storage()), XIO_OK);
 }
 
-// Memory that the host reaches by copies alone gets none of them where the library moves whole pages.
+// Memory that the host reaches by copies alone gets none of them where the library moves whole pages; the memory
+// is registered once, and the library may refuse that.
 TEST_P(nvme_library, copies_nothing_to_gpu_memory) {
   namespace w = wire::nvme;
   static int copies;
-  hand h({.direct = false,
-          .copy = [](void* to, const void* from, std::size_t n) { ++copies, std::memcpy(to, from, n); },
-          .library = {GetParam(), path}});
-  h.make_queues();
   const struct {
     w::opcode op;
     std::uint64_t lba;
@@ -95,17 +92,25 @@ TEST_P(nvme_library, copies_nothing_to_gpu_memory) {
                {w::opcode::write, 9, 0, 0, 1, 0},
                {w::opcode::read, 8, 1, 0, 1, 1},
                {w::opcode::write, 8, 1, 0, 1, 1}};
-  for (const auto& c : cases) {
-    SCOPED_TRACE(&c - cases);
-    copies = lib->reads = lib->writes = 0;
-    lib->moves = static_cast<int>(c.wrong);
-    lib->how = -5008;
-    stamp(h.data(), c.lba, 4096, static_cast<std::uint64_t>(&c - cases) + 5);
-    w::sqe command = w::make_io(c.op, 0, 1, h.data_bus(), 0, c.lba, 8);
-    command.dw[12] |= c.dw12;
-    EXPECT_EQ(h.io(command), 0u);
-    EXPECT_PAIRS((copies, c.copied), (lib->reads + lib->writes, c.calls));
-    EXPECT_EQ(std::memcmp(h.data(), h.file().read().data() + c.lba * 512, 4096), 0);
+  for (const int refused : {0, 5018}) {
+    lib->buffer = refused;
+    hand h({.direct = false,
+            .copy = [](void* to, const void* from, std::size_t n) { ++copies, std::memcpy(to, from, n); },
+            .library = {GetParam(), path}});
+    h.make_queues();
+    EXPECT_EQ(lib->buffers, refused == 0 ? 1 : 0);
+    for (const auto& c : cases) {
+      SCOPED_TRACE(&c - cases);
+      copies = lib->reads = lib->writes = 0;
+      lib->moves = static_cast<int>(c.wrong);
+      lib->how = -5008;
+      stamp(h.data(), c.lba, 4096, static_cast<std::uint64_t>(&c - cases) + 5);
+      w::sqe command = w::make_io(c.op, 0, 1, h.data_bus(), 0, c.lba, 8);
+      command.dw[12] |= c.dw12;
+      EXPECT_EQ(h.io(command), 0u);
+      EXPECT_PAIRS((copies, c.copied), (lib->reads + lib->writes, c.calls));
+      EXPECT_EQ(std::memcmp(h.data(), h.file().read().data() + c.lba * 512, 4096), 0);
+    }
   }
 }
 

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "model/nvme/controller.hpp"
-#include "model/nvme/prp.hpp"
 
 namespace xio::model::nvme {
 

@@ -30,7 +30,10 @@ std::size_t controller::bar_bytes(const shape& s) {
 controller::controller(void* bar, const shape& s, file& backing, const payload_agent& payload,
                        std::unique_ptr<file_engine> engine)
     : regs_(bar), shape_(s), file_(backing), payload_(payload), engine_(std::move(engine)) {
-  if (engine_ == nullptr) engine_ = s.plain_io ? make_plain_engine(backing.fd()) : make_file_engine(backing.fd());
+  if (engine_ == nullptr) {
+    engine_ = s.plain_io ? make_plain_engine(backing.fd()) : make_file_engine(backing.fd());
+    if (!payload_.direct) engine_ = make_staged_engine(std::move(engine_), payload_);
+  }
   cap_ = w::make_cap(s.max_entries - 1, s.contiguous, 20, s.doorbell_stride, 0, s.max_page_shift);
   regs_.write64(w::k_reg_cap, cap_);
   regs_.write32(w::k_reg_vs, k_version);

@@ -57,6 +57,7 @@ class controller : public progress::device {
 
   // Memory that commands and queues may name. Thread safe.
   dma_map& dma() { return dma_; }
+  file_engine& engine() { return *engine_; }  // for what is thread safe of it
   // Takes memory away and waits for the file's jobs that have it, as an IOMMU's unmap ends what a drive does there. Not
   // from the thread that polls. False: a job does not end, and may still read or write there.
   bool take_away(const void* base);
@@ -133,8 +134,7 @@ class controller : public progress::device {
     wire::nvme::opcode opcode;
     std::vector<segment> data;
     std::uint64_t removals = k_no_data;  // of the DMA map when `data` was found
-    // What a compare reads, and when the payload is not memory that the kernel can reach: in whole pages, for O_DIRECT
-    // wants them.
+    // What a compare reads: in whole pages, for O_DIRECT wants them.
     struct alignas(4096) page {
       std::byte bytes[4096];
     };
@@ -271,6 +271,7 @@ class controller : public progress::device {
   std::vector<work*> spare_;
   std::size_t in_file_ = 0;
   std::uint64_t removals_ = 0;            // of the DMA map when the queues' memory was last looked for
+  std::uint64_t looked_at_memory_ = 0;    // the same, of the jobs' memory
   std::atomic<std::uint64_t> let_go_{0};  // of the DMA map's removals: no job has memory of those up to this
   std::vector<file_job*> done_;
   std::vector<work*> refused_;  // by a fault, in the file's name

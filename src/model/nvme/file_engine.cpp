@@ -124,8 +124,8 @@ std::unique_ptr<file_engine> make_plain_engine(int fd, int direct) {
   return std::make_unique<plain_engine>(fd, direct);
 }
 
-std::unique_ptr<file_engine> make_file_engine(int fd, int direct) {
-  auto engine = make_uring_engine(fd, direct);
+std::unique_ptr<file_engine> make_file_engine(int fd, int direct, std::span<std::byte> fixed) {
+  auto engine = make_uring_engine(fd, direct, fixed);
   return engine != nullptr ? make_cache_engine(fd, std::move(engine), {}, direct >= 0) : make_plain_engine(fd, direct);
 }
 

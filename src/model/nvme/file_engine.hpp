@@ -8,7 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
+
+namespace xio {
+struct payload_agent;
+}
 
 namespace xio::model::nvme {
 
@@ -21,8 +26,10 @@ struct file_job {
   std::vector<iovec> parts;
   std::size_t part = 0;  // the first that is not finished
   int error = 0;         // errno
-  // declined: by the library, and nothing is done yet.
-  enum class way { cache, direct, library, declined } by = way::cache;
+  // staged: to or from memory that the operating system does not reach. declined: by the library, and nothing is done
+  // yet.
+  enum class way { cache, direct, library, staged, declined } by = way::cache;
+  bool unmapped = false;  // a staged job's memory went away: it is copied no more
 
   // Takes `bytes` from the front of what is left. True when nothing is left.
   bool advance(std::size_t bytes);
@@ -49,6 +56,9 @@ class file_engine {
   virtual void kick() = 0;  // after some start()
   virtual void reap(std::vector<file_job*>& done) = 0;
   virtual bool takes(const file_job& /*job*/) const { return false; }  // by way::library, from or to GPU memory
+  // Memory of GPUs that jobs may name, and that none names any more. By any thread.
+  virtual void lend(void* /*base*/, std::size_t /*bytes*/) {}
+  virtual void take_back(const void* /*base*/) {}
   // By another thread that has nothing to do, at any time: carries out some of what is being kicked. True if there was
   // any.
   virtual bool assist() { return false; }
@@ -59,7 +69,9 @@ long call(int fd, const file_job& job, int flags);
 
 // direct: -1, or the same file past the page cache: whole pages then go there.
 std::unique_ptr<file_engine> make_plain_engine(int fd, int direct = -1);
-std::unique_ptr<file_engine> make_uring_engine(int fd, int direct = -1);  // null if this build or kernel has none
+// fixed: memory of jobs, whose pages the kernel looks up once and not each time; {}: none. Null if this build or kernel
+// has no io_uring.
+std::unique_ptr<file_engine> make_uring_engine(int fd, int direct = -1, std::span<std::byte> fixed = {});
 // How often the calling thread has slept in the kernel since it began, which is not how often it lost its core.
 long sleeps();
 // How a thread that also serves others tries calls that may wait. After one that took longer than `prompt`, calls are
@@ -73,6 +85,13 @@ struct trying {
 // Does at once what the page cache can do at once, and gives the rest to `patient`. direct: whole pages are the rest.
 std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {},
                                                bool direct = false);
-std::unique_ptr<file_engine> make_file_engine(int fd, int direct = -1);  // the best there is
+std::unique_ptr<file_engine> make_file_engine(int fd, int direct = -1,
+                                              std::span<std::byte> fixed = {});  // the best there is
+
+// Does jobs by way::staged through `staging`, memory that outlives it, or through memory of its own where that is
+// empty, and the agent's copies.
+constexpr std::size_t k_staged_piece = 256 << 10, k_staging_bytes = 32 * k_staged_piece;
+std::unique_ptr<file_engine> make_staged_engine(std::unique_ptr<file_engine> rest, const payload_agent& payload,
+                                                std::span<std::byte> staging = {});
 
 }  // namespace xio::model::nvme

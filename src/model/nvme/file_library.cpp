@@ -23,7 +23,8 @@ namespace {
 
 using by = option::storage_files_by;
 
-constexpr std::size_t k_threads = 8;    // in the library's calls, which return when all is done
+constexpr std::size_t k_threads = 8;  // in the library's calls, which return when all is done
+constexpr const char* k_staged = " and copies of pinned memory";
 constexpr unsigned k_most_refused = 4;  // in a row, after which the library is asked no more
 
 // As hipfile.h (ROCm/hipFile 0.2.0) and cufile.h (CUDA 13.0) have them, which are one interface with two prefixes.
@@ -43,6 +44,8 @@ struct calls {
   result (*driver_close)();
   result (*handle_register)(void** handle, description* what);
   void (*handle_deregister)(void* handle);
+  result (*buffer_register)(const void* base, std::size_t bytes, int flags);
+  result (*buffer_deregister)(const void* base);
   ssize_t (*read)(void* handle, void* base, std::size_t bytes, off_t from, off_t inside);
   ssize_t (*write)(void* handle, const void* base, std::size_t bytes, off_t to, off_t inside);
   void* version;
@@ -56,7 +59,8 @@ constexpr vendor k_hipfile{"hipFile", "libhipfile.so.0", "DriverClose", 0};
 constexpr vendor k_cufile{"cuFile", "libcufile.so.0", "DriverClose_v2", 1};
 
 // A library with its driver open; all files of a process share it. Refusals are sentences.
-struct library {
+class library {
+ public:
   library(const vendor& v, const std::string& file) {
     void* loaded = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: it may have threads
     if (loaded == nullptr) fail(XIO_ERR_UNSUPPORTED, "no {}: {}", v.name, dlerror());
@@ -64,8 +68,8 @@ struct library {
     // that read (src/amd_detail/backend/fallback.cpp).
     if (&v == &k_hipfile) setenv("HIPFILE_ALLOW_COMPAT_MODE", "false", 0);
     std::byte* place = reinterpret_cast<std::byte*>(&call);
-    for (const char* one :
-         {"DriverOpen", v.driver_close, "HandleRegister", "HandleDeregister", "Read", "Write", "GetVersion"}) {
+    for (const char* one : {"DriverOpen", v.driver_close, "HandleRegister", "HandleDeregister", "BufRegister",
+                            "BufDeregister", "Read", "Write", "GetVersion"}) {
       void* found = dlsym(loaded, (std::string(v.name) + one).c_str());
       if (found == nullptr) fail(XIO_ERR_UNSUPPORTED, "{} has no call {}{}; install another", file, v.name, one);
       std::memcpy(std::exchange(place, place + sizeof found), &found, sizeof found);
@@ -98,8 +102,45 @@ struct library {
     return one;
   }
 
+  // Registers memory, so that the library need not look it up, or copy by buffers of its own, in each call.
+  void lend(void* base, std::size_t bytes) {
+    const std::lock_guard hold(lock_);
+    auto& known = lent_[static_cast<std::byte*>(base)];
+    if (known.users++ != 0) return;
+    const result r = call.buffer_register(base, bytes, 0);
+    if (r.code == 0)
+      known.bytes = bytes;
+    else
+      log::info(
+          "{} does not register {} bytes at {}: its error {}, {} of the GPU's; it moves files' data there as well",
+          name, bytes, base, r.code, r.of_driver);
+  }
+  void take_back(const void* base) {
+    const std::lock_guard hold(lock_);
+    const auto known = lent_.find(static_cast<const std::byte*>(base));
+    if (known == lent_.end() || --known->second.users != 0) return;
+    if (known->second.bytes != 0) (void)call.buffer_deregister(base);
+    lent_.erase(known);
+  }
+  // A call names registered memory by its base.
+  std::pair<void*, off_t> place_of(void* at, std::size_t bytes) {
+    const std::lock_guard hold(lock_);
+    const auto* const from = static_cast<const std::byte*>(at);
+    auto known = lent_.upper_bound(from);
+    if (known == lent_.begin() || from + bytes > (--known)->first + known->second.bytes) return {at, 0};
+    return {const_cast<std::byte*>(known->first), from - known->first};
+  }
+
   calls call{};
   std::string name;
+
+ private:
+  struct memory {
+    std::size_t bytes = 0;  // 0: not registered
+    unsigned users = 0;     // drives
+  };
+  std::mutex lock_;
+  std::map<const std::byte*, memory> lent_;
 };
 
 // Threads that make the library's calls for whole pages; everything else is for `rest`, and so is again what the
@@ -132,6 +173,8 @@ class library_engine : public file_engine {
   const char* name() const override { return rest_->name(); }
   std::size_t room() const override { return rest_->room() - std::min(rest_->room(), in_flight_); }
   bool assist() override { return rest_->assist(); }
+  void lend(void* base, std::size_t bytes) override { library_->lend(base, bytes); }
+  void take_back(const void* base) override { library_->take_back(base); }
   void kick() override { rest_->kick(); }
   // Memory is of whole pages too: elsewhere hipFile refuses, and cuFile copies.
   bool takes(const file_job& job) const override {
@@ -195,8 +238,9 @@ class library_engine : public file_engine {
     off_t at = static_cast<off_t>(job.offset);
     for (const iovec& v : job.parts) {
       errno = 0;
-      const ssize_t n = job.what == file_job::kind::read ? library_->call.read(handle_, v.iov_base, v.iov_len, at, 0)
-                                                         : library_->call.write(handle_, v.iov_base, v.iov_len, at, 0);
+      const auto [base, inside] = library_->place_of(v.iov_base, v.iov_len);
+      const ssize_t n = job.what == file_job::kind::read ? library_->call.read(handle_, base, v.iov_len, at, inside)
+                                                         : library_->call.write(handle_, base, v.iov_len, at, inside);
       const int err = errno;
       if (n != static_cast<ssize_t>(v.iov_len)) {
         if (const unsigned before = refused_++; before < k_most_refused)
@@ -242,10 +286,14 @@ std::shared_ptr<library> find_library(const library_choice& asked, const payload
 }  // namespace
 
 std::unique_ptr<file_engine> choose_file_engine(const library_choice& asked, file& backing,
-                                                const payload_agent& payload, std::string& said) {
-  const auto plain = [&] { return make_file_engine(backing.fd(), backing.direct_if_asked()); };
-  auto engine = plain();
-  said = engine->name();
+                                                const payload_agent& payload, std::span<std::byte> staging,
+                                                std::string& said) {
+  const auto by_host = [&] {
+    auto engine = make_file_engine(backing.fd(), backing.direct_if_asked(), staging);
+    return payload.direct ? std::move(engine) : make_staged_engine(std::move(engine), payload, staging);
+  };
+  auto engine = by_host();
+  said = engine->name() + std::string(payload.direct ? "" : k_staged);
   try {
     std::string why;
     const auto found = find_library(asked, payload, why);
@@ -256,7 +304,7 @@ std::unique_ptr<file_engine> choose_file_engine(const library_choice& asked, fil
   } catch (const std::exception& e) {
     if (asked.by != by::automatic) throw;
     said += fmt::format(" ({})", e.what());
-    return plain();
+    return by_host();
   }
 }
 
@@ -264,9 +312,10 @@ std::string describe_file_library(const library_choice& asked, const payload_age
   try {
     std::string why;
     const auto found = find_library(asked, payload, why);
-    return found != nullptr ? found->name : "io_uring: " + why;
+    if (found != nullptr) return found->name;
+    return fmt::format("io_uring{}: {}", payload.direct ? "" : k_staged, why);
   } catch (const std::exception& e) {
-    return std::string("io_uring: ") + e.what();
+    return fmt::format("io_uring{}: {}", payload.direct ? "" : k_staged, e.what());
   }
 }
 

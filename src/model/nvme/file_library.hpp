@@ -15,8 +15,10 @@ struct library_choice {
 
 // The engine of a file, and in `said` what it is, or why it is without a library. Asked for by name, a library that is
 // not to be had is an error.
+// staging: as make_staged_engine has it.
 std::unique_ptr<file_engine> choose_file_engine(const library_choice& asked, file& backing,
-                                                const payload_agent& payload, std::string& said);
+                                                const payload_agent& payload, std::span<std::byte> staging,
+                                                std::string& said);
 std::string describe_file_library(const library_choice& asked, const payload_agent& payload);
 
 }  // namespace xio::model::nvme

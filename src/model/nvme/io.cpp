@@ -9,8 +9,6 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "model/nvme/controller.hpp"
-#include "model/nvme/prp.hpp"
-#include "model/nvme/sgl.hpp"
 
 namespace xio::model::nvme {
 
@@ -165,6 +163,7 @@ controller::work& controller::new_work(std::uint32_t sqid, const sqe& command, e
   one.job.error = 0;
   one.job.durable = false;
   one.job.by = file_job::way::cache;
+  one.job.unmapped = false;
   one.sqid = sqid;
   one.cid = w::cid_of(command);
   one.nsid = w::nsid_of(command);
@@ -213,26 +212,21 @@ std::uint32_t controller::start_transfer(std::uint32_t sqid, const sqe& command,
 
 // Where the file's data come from or go to.
 void controller::aim(work& one, std::uint64_t bytes) {
-  const bool write = one.opcode == w::opcode::write;
-  one.job.what = write ? file_job::kind::write : file_job::kind::read;
-  const auto on_gpu = std::count_if(one.data.begin(), one.data.end(),
-                                    [](const segment& s) { return s.kind == dma_map::memory::payload; });
-  if (one.opcode != w::opcode::compare) {
-    for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
-    const bool may = payload_.direct || static_cast<std::size_t>(on_gpu) == one.data.size();
-    const bool again = std::exchange(one.job.by, file_job::way::cache) == file_job::way::declined;
-    if (may && !again && engine_->takes(one.job)) one.job.by = file_job::way::library;
-    if (payload_.direct || on_gpu == 0 || one.job.by == file_job::way::library) return;
-    one.job.parts.clear();
+  one.job.what = one.opcode == w::opcode::write ? file_job::kind::write : file_job::kind::read;
+  if (one.opcode == w::opcode::compare) {
+    one.bounce.resize((bytes + sizeof(work::page) - 1) / sizeof(work::page));
+    one.job.parts.push_back(iovec{one.bounce.data(), bytes});
+    return;
   }
-  one.bounce.resize((bytes + sizeof(work::page) - 1) / sizeof(work::page));
-  auto* const first = reinterpret_cast<std::byte*>(one.bounce.data());
-  std::byte* at = first;
-  for (const segment& s : one.data) {
-    if (write) payload_.copy(at, s.at, s.bytes);
-    at += s.bytes;
-  }
-  one.job.parts.push_back(iovec{first, bytes});
+  const auto on_gpu = static_cast<std::size_t>(std::count_if(
+      one.data.begin(), one.data.end(), [](const segment& s) { return s.kind == dma_map::memory::payload; }));
+  for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
+  const bool may = payload_.direct || on_gpu == one.data.size();
+  const bool again = std::exchange(one.job.by, file_job::way::cache) == file_job::way::declined;
+  if (may && !again && engine_->takes(one.job))
+    one.job.by = file_job::way::library;
+  else if (!payload_.direct && on_gpu != 0)
+    one.job.by = file_job::way::staged;
 }
 
 void controller::start_flush(std::uint32_t sqid, const sqe& command, orders o) {
@@ -278,6 +272,8 @@ bool controller::whole() {
 bool controller::reap_file() {
   if (in_file_ == 0) return false;
   done_.clear();
+  if (const std::uint64_t now = dma_.removals(); std::exchange(looked_at_memory_, now) != now)
+    for (const auto& one : works_) one->job.unmapped = one->removals != k_no_data && !still_mapped(*one);
   engine_->reap(done_);
   // The job is the first member of its work.
   static_assert(offsetof(work, job) == 0);
@@ -317,6 +313,10 @@ void controller::end_work(work& one) {
 
 std::uint32_t controller::outcome(work& one) {
   const bool reads = one.opcode == w::opcode::read || one.opcode == w::opcode::compare;
+  if (!still_mapped(one)) {
+    note_dma_fault("a command's data");
+    return w::k_data_transfer_error;
+  }
   if (one.job.error != 0) {
     if (complaints_++ < k_most_complaints)
       log::warn("NVMe model: {} {} at byte {}: {}",
@@ -326,20 +326,7 @@ std::uint32_t controller::outcome(work& one) {
                 file_.path(), one.job.offset, errno_text(one.job.error));
     return reads ? w::k_unrecovered_read : w::k_write_fault;
   }
-  if (!still_mapped(one)) {
-    note_dma_fault("a command's data");
-    return w::k_data_transfer_error;
-  }
-  if (one.opcode == w::opcode::compare) return same(one) ? w::k_ok : w::k_compare_failure;
-  if (!one.bounce.empty() && reads) {
-    const auto* at = reinterpret_cast<const std::byte*>(one.bounce.data());
-    for (const segment& s : one.data) {
-      payload_.copy(s.at, at, s.bytes);
-      at += s.bytes;
-    }
-    payload_.fence();
-  }
-  return w::k_ok;
+  return one.opcode != w::opcode::compare || same(one) ? w::k_ok : w::k_compare_failure;
 }
 
 // The memory that the file was read into, or written from, may have been unmapped meanwhile.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A command's data, gathered from bus addresses.
+// A command's data, gathered from bus addresses as its pointer names them.
 #pragma once
 #include <algorithm>
 
@@ -52,5 +52,15 @@ class gatherer {
   std::uint64_t next_ = 0;  // bus address after the last segment
   std::uint64_t room_ = 0;  // what its range still holds
 };
+
+// Gather `bytes` of a command's data pointer, by the rules of NVMe base 2.0, 4.1.1 and 4.1.2. Return SCT<<8 | SC.
+std::uint32_t follow_prps(const wire::nvme::sqe& command, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
+                          std::vector<segment>& out);
+// Of a PRP list by itself, as a queue in pieces has one.
+std::uint32_t follow_prp_list(std::uint64_t list, std::uint64_t bytes, std::uint64_t page, const dma_map& dma,
+                              std::vector<segment>& out);
+// Exactly `bytes`. dwords_only: SGLS 1:0 is 2.
+std::uint32_t follow_sgl(const wire::nvme::sqe& command, std::uint64_t bytes, bool dwords_only, const dma_map& dma,
+                         std::vector<segment>& out);
 
 }  // namespace xio::model::nvme

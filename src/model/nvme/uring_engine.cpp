@@ -17,8 +17,11 @@ constexpr std::size_t k_parts_at_once = 1024;
 
 class uring_engine : public file_engine {
  public:
-  uring_engine(int fd, int direct) : fd_(fd), direct_(direct) {
+  uring_engine(int fd, int direct, std::span<std::byte> fixed) : fd_(fd), direct_(direct) {
     usable_ = io_uring_queue_init(k_entries, &ring_, 0) == 0;
+    const iovec one{fixed.data(), fixed.size()};
+    // Refused beyond RLIMIT_MEMLOCK, and then done without.
+    if (usable_ && !fixed.empty() && io_uring_register_buffers(&ring_, &one, 1) == 0) fixed_ = fixed;
   }
   ~uring_engine() override {
     if (!usable_) return;
@@ -35,7 +38,7 @@ class uring_engine : public file_engine {
   uring_engine& operator=(uring_engine&&) = delete;
 
   bool usable() const { return usable_; }
-  const char* name() const override { return "io_uring"; }
+  const char* name() const override { return fixed_.empty() ? "io_uring" : "io_uring with registered buffers"; }
   std::size_t room() const override { return k_entries - in_flight_; }
 
   void start(file_job& job) override {
@@ -77,19 +80,31 @@ class uring_engine : public file_engine {
     const int fd = job.by == file_job::way::direct ? direct_ : fd_;
     const iovec* parts = job.parts.data() + job.part;
     const unsigned count = static_cast<unsigned>(std::min(job.parts.size() - job.part, k_parts_at_once));
+    const bool fixed = count == 1 && is_fixed(*parts);
     if (job.what == file_job::kind::sync)
       io_uring_prep_fsync(sqe, fd_, IORING_FSYNC_DATASYNC);
     else if (job.what == file_job::kind::zero)
       io_uring_prep_fallocate(sqe, fd_, FALLOC_FL_ZERO_RANGE, static_cast<off_t>(job.offset),
                               static_cast<off_t>(job.bytes));
+    else if (fixed && job.what == file_job::kind::read)
+      io_uring_prep_read_fixed(sqe, fd, parts->iov_base, static_cast<unsigned>(parts->iov_len), job.offset, 0);
+    else if (fixed)
+      io_uring_prep_write_fixed(sqe, fd, parts->iov_base, static_cast<unsigned>(parts->iov_len), job.offset, 0);
     else if (job.what == file_job::kind::read)
       io_uring_prep_readv(sqe, fd, parts, count, job.offset);
     else
       io_uring_prep_writev2(sqe, fd, parts, count, job.offset, job.durable ? RWF_DSYNC : 0);
+    if (fixed && job.durable) sqe->rw_flags = RWF_DSYNC;
     io_uring_sqe_set_data(sqe, &job);
   }
 
+  bool is_fixed(const iovec& v) const {
+    const auto* at = static_cast<const std::byte*>(v.iov_base);
+    return at >= fixed_.data() && at + v.iov_len <= fixed_.data() + fixed_.size();
+  }
+
   int fd_, direct_;
+  std::span<std::byte> fixed_;
   io_uring ring_{};
   bool usable_ = false;
   unsigned in_flight_ = 0;
@@ -97,8 +112,8 @@ class uring_engine : public file_engine {
 
 }  // namespace
 
-std::unique_ptr<file_engine> make_uring_engine(int fd, int direct) {
-  auto engine = std::make_unique<uring_engine>(fd, direct);
+std::unique_ptr<file_engine> make_uring_engine(int fd, int direct, std::span<std::byte> fixed) {
+  auto engine = std::make_unique<uring_engine>(fd, direct, fixed);
   if (!engine->usable()) return nullptr;
   return engine;
 }
@@ -108,7 +123,7 @@ std::unique_ptr<file_engine> make_uring_engine(int fd, int direct) {
 #else
 
 namespace xio::model::nvme {
-std::unique_ptr<file_engine> make_uring_engine(int, int) { return nullptr; }
+std::unique_ptr<file_engine> make_uring_engine(int, int, std::span<std::byte>) { return nullptr; }
 }  // namespace xio::model::nvme
 
 #endif

@@ -32,7 +32,8 @@ file_controller::file_controller(const software::devices& devices, const std::st
       // The arguments are checked before the file is touched, because the file may have to be made.
       software_(devices.open_drive(path, attr, checked_shape(attr, o), o.model_faults)) {
   registers_ = gpu::buffer(software_->register_bytes(), gpu::place::shared, 4096);
-  software_->start(registers_.data(), payload);
+  if (!payload.direct) staging_ = gpu::buffer(software_->staging_bytes(), gpu::place::shared, 4096);
+  software_->start(registers_.data(), payload, {staging_.as<std::byte>(), staging_.size()});
   backend_ = std::string("model ") + software_->io_engine();
   turns_ = std::make_unique<progress::shared_turns>(software_->device());
   machine_.add(turns_.get());

@@ -38,7 +38,7 @@ class file_controller : public controller, private bus, private gpu::chore {
   progress::machine& machine_;
   std::string backend_;
   bool stuck_ = false;  // a job of the file did not end
-  gpu::buffer registers_;
+  gpu::buffer registers_, staging_;
   std::unique_ptr<software_drive> software_;
   std::unique_ptr<progress::shared_turns> turns_;
   std::unique_ptr<drive> drive_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A software drive over a file as file_controller drives it. transport/software.cpp makes them.
 #pragma once
+#include <span>
+
 #include "base/payload.hpp"
 #include "progress/machine.hpp"
 
@@ -26,7 +28,10 @@ class software_drive {
   // Of the registers that start() gets.
   virtual std::size_t register_bytes() const = 0;
   // registers: zeroed memory that outlives the drive. Before everything below.
-  virtual void start(void* registers, const payload_agent& payload) = 0;
+  // staging: memory through which data go that the operating system does not reach; outlives the drive, {}: none.
+  virtual void start(void* registers, const payload_agent& payload, std::span<std::byte> staging = {}) = 0;
+  // Of `staging`, where there is any.
+  virtual std::size_t staging_bytes() const = 0;
   // A progress::machine polls this device.
   virtual progress::device& device() = 0;
   virtual const char* io_engine() const = 0;
