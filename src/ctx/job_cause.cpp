@@ -11,8 +11,8 @@ namespace {
 
 using of = seen_wait::of;
 
-// Waits that began long after the oldest are what a hung job still does, or follow from it.
-constexpr double k_share_of_longest = 0.25;
+// Waits that are short beside the oldest are what a hung job still does; a PE may come late to it, too.
+constexpr double k_share_of_longest = 0.25, k_lasts_s = 2;
 
 std::string pes_text(const std::set<int>& pes) {
   std::string out = pes.size() == 1 ? "PE " : "PEs ";
@@ -25,10 +25,9 @@ std::string pes_text(const std::set<int>& pes) {
 class graph {
  public:
   explicit graph(const seen_job& job) : job_(job), edges_(job.pes.size()) {
-    double longest = 0;
-    for (const seen_wait& w : job.waits) longest = std::max(longest, w.seconds);
+    for (const seen_wait& w : job.waits) lasts_ = std::max(lasts_, std::min(w.seconds * k_share_of_longest, k_lasts_s));
     for (const seen_wait& w : job.waits) {
-      if (w.seconds < longest * k_share_of_longest) continue;
+      if (w.seconds < lasts_) continue;
       waits_.push_back(&w);
       if (w.for_pe != k_nobody && w.for_pe != w.pe) edges_[at(w.pe)].push_back(&w);
     }
@@ -36,8 +35,8 @@ class graph {
 
   std::string cause() const {
     if (waits_.empty()) return "nobody waits: no PE is in a wait of XIO that lasts";
-    for (const auto& find :
-         {&graph::absent, &graph::device, &graph::two_callers, &graph::cycle, &graph::never_came, &graph::words})
+    for (const auto& find : {&graph::absent, &graph::device, &graph::op, &graph::two_callers, &graph::cycle,
+                             &graph::never_came, &graph::words})
       if (std::string found = (this->*find)(); !found.empty()) return found;
     return first(*waits_.front());
   }
@@ -83,6 +82,16 @@ class graph {
       for (const seen_wait* w : waits_)
         if (w->what == what) return first(*w) + then_wait(w->pe);
     return "";
+  }
+
+  // One that a host thread or a software device does not end, where nobody waits for its queue.
+  std::string op() const {
+    const seen_op* oldest = nullptr;
+    for (const seen_op& o : job_.ops)
+      if (o.under_way && o.seconds >= lasts_ && (oldest == nullptr || o.seconds > oldest->seconds)) oldest = &o;
+    if (oldest == nullptr) return "";
+    return fmt::format("PE {}'s {} has not come to its end for {:.1f} s; {}", oldest->pe, oldest->text, oldest->seconds,
+                       first(*waits_.front()));
   }
 
   std::string two_callers() const {
@@ -159,6 +168,7 @@ class graph {
   }
 
   const seen_job& job_;
+  double lasts_ = 0;  // how many seconds a wait or op has to be old to be of the cause
   std::vector<const seen_wait*> waits_;
   std::vector<std::vector<const seen_wait*>> edges_;  // by PE
 };

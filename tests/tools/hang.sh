@@ -22,8 +22,10 @@ truncate -s 1M "$work/drive"
 # hangs NAME N 'FIRST LINE' [SETTING...]
 hangs() {
   local name=$1 n=$2 first=$3 line=
+  [[ " ${HANGS:-$name} " == *" $name "* ]] || return 0
   shift 3
-  env XIO_TIMEOUT_MS=60000 "$@" "$xiorun" -n "$n" --grace 0 "$builddir/tests/mpi/hang" "$name" "file:$work/drive" \
+  # shellcheck disable=SC2086  # a command and its words
+  env XIO_TIMEOUT_MS=60000 "$@" ${XIO_TEST_UNDER:-} "$xiorun" -n "$n" --grace 0 "$builddir/tests/mpi/hang" "$name" "file:$work/drive" \
     >"$work/out" 2>"$work/err" &
   job=$!
   for _ in {1..20}; do
@@ -81,9 +83,9 @@ for turn in range(1 << 40):
         struct.pack_into('<IIIQ', page, 20, pe, n, n, 4711)
         page[4096:] = random.randbytes(16384) if mode == 'noise' else bytes(16384)
         if mode == 'layout': page[8] ^= 1
-        now = 10**10 + turn
+        now, since = 10**10 + turn, 79 * 10**8 if pe % 2 else 1  # some came late
         if n > 1:
-            struct.pack_into('<IIIIQQQQQQ', page, 4096, kind, (pe + 1) % n, 0, 3, 1, now, 64, 5, 4, now ^ 64 ^ mark)
+            struct.pack_into('<IIIIQQQQQQ', page, 4096, kind, (pe + 1) % n, 0, 3, since, now, 64, 5, 4, now ^ 64 ^ mark)
         os.pwrite(file, page, 0)
     if turn == 0: print('ready', flush=True)
     time.sleep(0.01)
@@ -123,6 +125,31 @@ hangs queue 2 '^PE 0 waits for .* queue [0-9]+ to PE 1, which has completed [0-9
   XIO_MODEL_FAULTS=delay=1:50s
 
 hangs refused 2 '^nobody has set what PE 0 waits for'
+# The same kinds by other calls, PEs and teams.
+hangs missing 5 '^PE 3 never came: PE [0-4] waits for PE 3 to come to barrier [0-9]+ of all, .*PEs 0, 1, 2 and 4 wait for it'
+hangs gather 5 '^PE 4 never came: PE [12] waits for PE 4 to come to xio_fcollect of 8 bytes of team [0-9]+, channel 0, .*PEs 1 and 2 wait'
+hangs root 3 '^PE 1 never came: PE [02] waits for PE 1 to come to xio_broadcast of 8 bytes.*PEs 0 and 2 wait for it'
+hangs stream 3 '^PE 1 never came: PE [02] waits for PE 1 to come to xio_reduce of 64 bytes.*PEs 0 and 2 wait for it'
+hangs made 3 '^PE 1 never came: PE [02] waits for PE 1 to come to xio_team_create of the host'
+hangs immediate 2 '^PE 1 never came: PE 0 waits for an immediate of PE 1'
+hangs stopped 3 '^PE 1 is stopped by a signal or a debugger .*PEs 0 and 2 wait for it'
+hangs unsent 5 '^nobody has set what PE 0 waits for: .* one is in no call that waits .*: PE 2$'
+hangs wrong_pe 3 '^nobody has set what PE 1 waits for: .*word at heap .* by xio_signal_wait_until.* PE [02] waits for PE 1 to come to barrier'
+hangs some_words 2 '^nobody has set what PE 1 waits for: .*\(it holds 0\), by xio_wait_until_all.*: PE 0$'
+hangs packet 3 '^nobody has set what PE 2 waits for: .*by xio_wait_packet'
+hangs swaps 5 '^a cycle: PE 0 waits for PE 1 waits for PE 2 waits for PE 3 waits for PE 4 waits for PE 0: .*xio_alltoall of 8 bytes'
+hangs of_host 3 '^a cycle: PE 0 waits for PE [12] waits for PE 0: .*xio_host_barrier'
+hangs reduces 3 '^two callers of PE 1 are in one channel of a team at once.*xio_reduce.*team [0-9]+, channel 0'
+hangs sync 2 "^PE 1 waits for NVMe queue [0-9]+ of the drive 'file:.*', which has not completed command 1, .*PE 0 waits for it" \
+  XIO_MODEL_FAULTS=nvme_lose=1/flush
+late=(XIO_ROUTE=rdma XIO_MODEL_FAULTS=delay=1:50s)
+hangs fence 3 '^PE 2 waits for .* queue [0-9]+ to PE 0, which has completed 0 entries and not 2' "${late[@]}"
+hangs get 2 '^PE 1 waits for .* queue [0-9]+ to PE 0, which has completed 0 entries and not 1' "${late[@]}"
+hangs counter 2 '^PE 0 waits for .* queue [0-9]+ to PE 1' "${late[@]}" XIO_NIC_FAMILY=proxy
+hangs half 2 "^PE 0's (atomic|write) of 8 bytes to PE 1 on queue [0-9]+ has not come to its end for .*PE 1 waits for the word" \
+  XIO_ROUTE=rdma XIO_MODEL_FAULTS=delay=0.5:50s,seed=1
+hangs get 3 '^PE 1 waits for SDMA queue [0-9]+ to PE 0, which has completed 0 entries and not 1' XIO_ROUTE=sdma XIO_MODEL_FAULTS=sdma_delay@0=50s
+if [ -n "${HANGS:-}" ]; then finish hang; fi
 
 # Two hosts, which are PID namespaces: one picture, and one sentence for a host that is not there.
 if unshare --pid --fork --mount-proc true 2>/dev/null; then
