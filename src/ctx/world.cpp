@@ -4,10 +4,12 @@
 #include "base/log.hpp"
 #include "base/peer_word.hpp"
 #include "base/trace.hpp"
+#include "ctx/call_text.hpp"
+#include "ctx/failure_text.hpp"
 #include "ctx/hdp.hpp"
 #include "ctx/job_picture.hpp"
-#include "ctx/kept_error.hpp"
 #include "ctx/program.hpp"
+#include "ctx/rings.hpp"
 
 namespace xio {
 namespace {
@@ -15,6 +17,28 @@ namespace {
 std::uint32_t next_world_number() {
   static std::atomic<std::uint32_t> last{0};
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+// Of all that a ctx's engines and calls have kept, the failure that a program has to know.
+xio_error_info_t kept_error(const context& c, const storage_book& storages, const call_place& here) {
+  const std::uint32_t used = c.storages_used();
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
+  std::uint64_t when = 0;
+  // A queue that has stopped, else the last op of a drive that failed by itself.
+  if (!c.ring_failure(info, when) &&
+      !storages.any_of(used, [&](const auto& rings) { return find_stopped(rings, info, when); }))
+    storages.any_of(used, [&](const auto& rings) { return find_failure(rings, {}, info, when); });
+  // The last failure: a call's own, unless it only met what its engine had recorded.
+  dev::call_record call{};
+  if (!c.failed_call(call)) return info;
+  const auto status = static_cast<xio_status_t>(static_cast<std::int32_t>(call.status));
+  if (info.status != XIO_OK && (status == info.status || call.clock <= when)) return info;
+  xio_error_info_t own{sizeof own, status, "device", 0, 0, 0, ""};
+  const auto on = is_transfer(call) ? storages.place_of(call.pe) : std::nullopt;
+  call_place there = here;
+  if (on) there.storage = &*on;
+  put_sentence(own, call_text(call, there));
+  return own;
 }
 
 }  // namespace

@@ -81,12 +81,10 @@ mkdir "$work/folder"
 refuses '--plot .*/folder: that is no file' put_lat --plot "$work/folder"
 mkfifo "$work/fifo"
 refuses '--plot .*/fifo: that is no file' put_lat --plot "$work/fifo"
-checks=$((checks + 2))
-[ -d "$work/folder" ] || wrong '--plot removed a folder'
-[ -p "$work/fifo" ] || wrong '--plot removed a pipe'
+holds '--plot removed a folder' [ -d "$work/folder" ]
+holds '--plot removed a pipe' [ -p "$work/fifo" ]
 out=$(PATH=/nowhere "$perf" put_lat --plot "$work/x.png" 2>&1)
-checks=$((checks + 1))
-grep -q 'needs gnuplot' <<<"$out" || wrong 'a missing gnuplot is not named'
+says 'needs gnuplot'
 # A drive is not written over unasked.
 head -c 64k /dev/urandom >"$work/drive"
 sum=$(sha256sum <"$work/drive")
@@ -159,8 +157,7 @@ export XIO_TIMEOUT_MS=60000
 replies 1 '^xio-perf: cannot make a file /dev/null/none/xio-perf-' env TMPDIR=/dev/null/none "$perf" nvme_read -e 4k -n 2
 # shellcheck disable=SC2016  # for the inner shell
 replies 1 '^xio-perf: the results could not be written$' sh -c '"$2/xiorun" -n 2 "$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf" "$builddir"
-checks=$((checks + 1))
-[ "$(grep -c '^xio-perf' <<<"$out")" = 1 ] || wrong "more than one sentence of results that could not be written: $out"
+is 'sentences of results that could not be written' "$(grep -c '^xio-perf' <<<"$out")" 1
 # shellcheck disable=SC2016  # for the inner shell
 replies 1 'results could not be written' sh -c '"$1" put_lat -e 8 -n 2 >/dev/full' sh "$perf"
 

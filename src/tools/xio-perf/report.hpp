@@ -3,7 +3,6 @@
 #pragma once
 #include "tools/result_table.hpp"
 #include "tools/xio-perf/measure.hpp"
-#include "tools/xio-perf/plot.hpp"
 
 namespace xio::perf {
 

@@ -8,9 +8,20 @@
 #include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/recorder.hpp"
 #include "tools/xio-tester/settings.hpp"
-#include "tools/xio-tester/stop.hpp"
 
 namespace xio::tester {
+
+// Ctrl-C: the first asks the kernel to come to an end, so that there is a summary; the second ends the program.
+// While one lives, SIGINT and SIGTERM set the word, which the kernel looks at. One at a time.
+class stop_on_signal {
+ public:
+  explicit stop_on_signal(std::uint32_t* word);
+  ~stop_on_signal();
+  stop_on_signal& operator=(stop_on_signal&&) = delete;
+};
+
+// Whether a signal came, at any time.
+bool was_interrupted();
 
 // More stamps than this are not kept: 64 MiB. A power of two.
 constexpr std::uint64_t k_stamps_max = std::uint64_t{8} << 20;
