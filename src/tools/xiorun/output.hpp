@@ -39,7 +39,7 @@ class sink {
 // Whether what is written to one comes out where the other's does, as after 2>&1.
 bool same_file(int one, int other);
 
-// What a PE writes, passed on line by line with its number or nothing in front.
+// Passes on what a PE writes, line by line with its number or nothing in front.
 class tagged_output {
  public:
   // Reads from `from`, which it owns. The tag goes before every line. Lines for which `keeps` returns true are not
