@@ -82,8 +82,7 @@ if command -v python3 >/dev/null; then
   says '"group": "transport"'
   says '"now": "host"'
   says '"now": "set"'
-  checks=$((checks + 1))
-  ! grep -q mysecret <<<"$out" || wrong "a key was printed"
+  silent mysecret
 fi
 
 # --- The environment ---
