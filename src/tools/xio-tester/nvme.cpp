@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 
 #include "base/error.hpp"
 #include "base/text_form.hpp"
@@ -294,6 +295,13 @@ class data_memory {
   memory::owner block_;
 };
 
+// A run that checks its writes has a pattern that no run before it had: what an earlier one wrote is not taken for its
+// own.
+u64 seed_of(const nvme_settings& s) {
+  if (s.seed) return static_cast<u64>(*s.seed);
+  return s.verify && !s.written ? std::random_device()() : 0;
+}
+
 // Both phases of a test.
 class nvme_test {
  public:
@@ -301,14 +309,16 @@ class nvme_test {
             const world_options& options)
       : shared_(shared),
         s_(s),
+        seed_(seed_of(s)),
         world_(settings_with(options)),
         storage_(world_, target, s),
         buffer_(s.queues * s.buffer_bytes, place_of_data(shared)),
         registration_(world_, buffer_.data(), buffer_.size()) {
     check_extent(storage_.size(), s);
-    std::printf("nvme-ep: %s, %llu blocks of %u bytes, %u queue%s of %u entries, %s\n", target.name.c_str(),
+    std::printf("nvme-ep: %s, %llu blocks of %u bytes, %u queue%s of %u entries, %s%s\n", target.name.c_str(),
                 static_cast<unsigned long long>(storage_.size().blocks()), storage_.size().block_bytes, s.queues,
-                s.queues == 1 ? "" : "s", s.queue_length, backend_text("storage").c_str());
+                s.queues == 1 ? "" : "s", s.queue_length, backend_text("storage").c_str(),
+                s.verify && !s.seed ? fmt::format(", seed {}", seed_).c_str() : "");
   }
 
   bool phase(bool write) {
@@ -334,7 +344,7 @@ class nvme_test {
     job.batch = batch;
     job.base_lba = s_.base_lba;
     job.places = storage_.size().places(s_);
-    job.seed = static_cast<u64>(s_.seed);
+    job.seed = seed_;
     job.lbas_per_io = s_.lbas_per_io;
     job.block_bytes = storage_.size().block_bytes;
     job.random = s_.access == "random" ? 1 : 0;
@@ -342,6 +352,8 @@ class nvme_test {
     job.verify = verify ? 1 : 0;
     const xio_engine_stats_t before = storage_.stats();
     r.start([&] { return launch_nvme(job, s_.queues, threads); });
+    // Later ops write what those before them wrote in the same place, and what is not read proves nothing.
+    if (verify) r.proves(std::min(r.done(), job.places), std::max(r.done(), folded(s_.writes) * s_.queues));
     const bool right = r.print(verify);
     if (shared_.verbose) print_doorbells(before);
     return right;
@@ -358,6 +370,7 @@ class nvme_test {
 
   const shared_settings& shared_;
   const nvme_settings& s_;
+  const u64 seed_;
   world world_;
   opened_storage storage_;
   data_memory buffer_;
@@ -424,7 +437,9 @@ tools::command add_nvme(tools::command& app, nvme_settings& s) {
   at.word("--access-pattern", s.access, "order of LBAs: random or sequential").default_text(s.access);
   at.size("--data-buffer-size", s.buffer_bytes, "buffer of each queue", 512, std::uint64_t{16} << 30);
   at.number("--base-lba", s.base_lba, "first LBA");
-  at.number("--lfsr-seed", s.seed, "of the data's pattern and of the random order");
+  at.number(
+      "--lfsr-seed", s.seed,
+      "of the data's pattern and of the random order (default: 0; with --verify and --write-io another one each time)");
   at.number("--read-io", s.reads, "reads of each queue; they come after the writes");
   at.number("--write-io", s.writes, "writes of each queue");
   at.number("--queue-id", s.queue_id,

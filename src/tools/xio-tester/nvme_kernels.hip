@@ -8,9 +8,24 @@ namespace {
 
 using xio::dev::wall_clock;
 
+// A random order in which each place comes once before one comes again, so that every op has a place of its own. Each
+// step is a bijection of numbers of so many bits; one that is no place is taken to the next.
+__device__ u64 shuffled(u64 i, u64 places, u64 key) {
+  u32 bits = 2;
+  while (bits < 64 && (places - 1) >> bits != 0) ++bits;
+  const u64 mask = ~u64{0} >> (64 - bits);
+  do {
+    for (int round = 0; round < 3; ++round) {
+      i = (i * 0x9e3779b97f4a7c15ull + key) & mask;
+      i ^= i >> bits / 2;
+    }
+  } while (i >= places);
+  return i;
+}
+
 // Ops have numbers, so that the reads of a run use the places of its writes, however many of each there are.
 __device__ u64 lba_of(const nvme_job& job, u64 op) {
-  const u64 place = job.random != 0 ? mix(op + job.seed) % job.places : op % job.places;
+  const u64 turn = op % job.places, place = job.random != 0 ? shuffled(turn, job.places, mix(job.seed)) : turn;
   return job.base_lba + place * job.lbas_per_io;
 }
 

@@ -25,7 +25,7 @@ struct alignas(128) lane_record {
   u64 failed_op, buckets[k_buckets];
 
   XIO_HOST_DEVICE void begin(u64 now) {
-    least = ~u64{0};
+    if (done == 0) least = ~u64{0};
     began = now;
   }
 

@@ -111,12 +111,16 @@ std::uint64_t run::done() const {
 void run::begin() {
   std::memset(lanes_.data(), 0, plan_.lanes * sizeof(lane_record));
   if (stamps_kept_ != 0) std::memset(stamps_.data(), 0, stamps_kept_ * sizeof(std::uint64_t));
-  // An earlier phase may have been told to stop.
-  *stop_.as<std::uint32_t>() = was_interrupted() ? 1 : 0;
-  watch_.emplace(stop_.as<std::uint32_t>());
+  watch();
   if (shared_.verbose) std::printf("%s: begins\n", plan_.what.c_str());
   // A crash later must not lose the lines printed so far.
   std::fflush(stdout);
+}
+
+void run::watch() {
+  // An earlier phase may have been told to stop.
+  *stop_.as<std::uint32_t>() = was_interrupted() ? 1 : 0;
+  watch_.emplace(stop_.as<std::uint32_t>());
 }
 
 void run::finish(const char* launch_error, const std::function<bool()>& is_over) {
@@ -137,12 +141,7 @@ void run::finish(const char* launch_error, const std::function<bool()>& is_over)
     first = std::min(first, lane(i).began);
     last = std::max(last, lane(i).ended);
   }
-  seconds_ = last > first ? static_cast<double>(last - first) * us_per_tick() * 1e-6 : 0;
-}
-
-void run::judge(const lane_record& found, std::uint64_t ops) {
-  found_ = found;
-  judged_ops_ = ops;
+  seconds_ += last > first ? static_cast<double>(last - first) * us_per_tick() * 1e-6 : 0;
 }
 
 bool run::print(bool verified) const {
@@ -186,6 +185,7 @@ void run::add_to(tools::result_table& json, bool verified) const {
   for (const auto& [name, ticks] :
        {std::pair{"data_us", sums.fill}, {"post_us", sums.post}, {"wait_us", sums.wait}, {"check_us", sums.check}})
     add(name, static_cast<double>(ticks) / each);
+  add_if(verified, "verified_ops", proven().first);
   for (int v = 0; v < 4; ++v) add_if(verified, name_of(static_cast<verdict>(v)), std::uint64_t{sums.verdicts[v]});
   add_if(!wrong.empty(), "failure", wrong);
   json.add(row);
@@ -249,13 +249,15 @@ void run::print_substeps() const {
               us(sums.fill), us(sums.post), us(sums.wait), us(sums.check));
 }
 
+std::pair<std::uint64_t, std::uint64_t> run::proven() const { return proven_.value_or(std::pair{done(), done()}); }
+
 bool run::print_verdicts(bool verified) const {
   if (!verified) return true;
   const lane_record sums = totals();
-  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt%s\n",
+  std::printf("  verified: %llu blocks good, %llu astray, %llu missing, %llu corrupt; %llu of %llu ops\n",
               static_cast<unsigned long long>(sums.verdicts[0]), static_cast<unsigned long long>(sums.verdicts[1]),
               static_cast<unsigned long long>(sums.verdicts[2]), static_cast<unsigned long long>(sums.verdicts[3]),
-              found_ ? fmt::format("; {} of {} ops", judged_ops_, done()).c_str() : "");
+              static_cast<unsigned long long>(proven().first), static_cast<unsigned long long>(proven().second));
   if (sums.wrong_verdict == 0) return sums.verdicts[0] != 0 || done() == 0;
   const auto kind = static_cast<verdict>(sums.wrong_verdict);
   std::printf(
@@ -264,10 +266,15 @@ bool run::print_verdicts(bool verified) const {
   return false;
 }
 
-std::string run::failure() const {
+const lane_record* run::wrong_lane() const {
   for (std::uint64_t i = 0; i < plan_.lanes; ++i)
-    if (const lane_record& r = lane(i); r.status != XIO_OK)
-      return fmt::format("op {} failed: {}", r.failed_op, xio_status_name(static_cast<xio_status_t>(r.status)));
+    if (lane(i).status != XIO_OK) return &lane(i);
+  return nullptr;
+}
+
+std::string run::failure() const {
+  if (const lane_record* r = wrong_lane())
+    return fmt::format("op {} failed: {}", r->failed_op, xio_status_name(static_cast<xio_status_t>(r->status)));
   if (plan_.ops == 0 || done() == plan_.ops || was_interrupted()) return "";
   return fmt::format("{} of {} ops came to an end", done(), plan_.ops);
 }

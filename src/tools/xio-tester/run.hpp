@@ -47,15 +47,23 @@ class run {
     begin();
     finish(launch());
   }
+  // Further ops of the same test by another kernel, whose lanes go on with their records.
+  template <class Launch>
+  void go_on(Launch&& launch) {
+    watch();
+    finish(launch());
+  }
   // For a test whose other side is threads of the host: begin, then finish with the launch's result.
   void begin();
   void finish(const char* launch_error) { finish(launch_error, kernels_are_done); }
   void finish(const char* launch_error, const std::function<bool()>& is_over);
 
-  // Gives the run the host's own verdicts, of so many ops, instead of those of the lanes.
-  void judge(const lane_record& found, std::uint64_t ops);
-  // Whether every op came to an end without an error.
-  bool worked() const { return failure().empty(); }
+  // Gives the run the host's own verdicts instead of those of the lanes.
+  void judge(const lane_record& found) { found_ = found; }
+  // How many ops the verdicts prove, of how many. Without it they prove each that was done.
+  void proves(std::uint64_t ops, std::uint64_t of) { proven_ = {ops, of}; }
+  // Whether an op ended with an error.
+  bool failed() const { return wrong_lane() != nullptr; }
 
   // Prints what was measured and what was wrong. False if anything was.
   bool print(bool verified) const;
@@ -66,7 +74,10 @@ class run {
  private:
   const lane_record& lane(std::uint64_t i) const { return lanes_.as<lane_record>()[i]; }
   tools::statistics latency() const;
+  std::pair<std::uint64_t, std::uint64_t> proven() const;
+  void watch();
   lane_record totals() const;  // sums of all lanes, and the first block that was wrong
+  const lane_record* wrong_lane() const;
   std::string failure() const;
   void print_speed() const;
   void print_latency() const;
@@ -78,7 +89,7 @@ class run {
   run_plan plan_;
   std::uint64_t stamps_kept_;
   std::optional<lane_record> found_;
-  std::uint64_t judged_ops_ = 0;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> proven_;
   gpu::buffer lanes_;
   gpu::buffer stamps_;
   gpu::buffer stop_;

@@ -89,24 +89,19 @@ class link {
   xio_sdma_link_t* link_ = nullptr;
 };
 
-// As many ops as have places of their own; later ones write over them.
+// As many ops as have places of their own: so many are checked at a time.
 std::uint64_t places_for(std::uint64_t ops, std::uint64_t bytes) {
   return std::min(ops, std::max<std::uint64_t>(1, k_places_max / bytes));
 }
 
-// Checks what the last ops left in their places, as the host reads it; in verdicts[] the blocks. same_data: an op
-// carries what the op of its place carried before.
-lane_record check_places(const sdma_job& job, const u8* places, std::uint64_t checked, std::uint64_t slots,
-                         std::uint64_t done, bool same_data) {
+// Checks what ops from job.first on left in their places, as the host reads it; in found.verdicts[] the blocks.
+void check_places(const sdma_job& job, std::uint64_t end, lane_record& found) {
   const pattern p = pattern::of(job.seed, k_sdma_block);
   std::vector<u8> copy(job.bytes);
-  lane_record found{};
-  for (std::uint64_t slot = 0; slot < checked; ++slot) {
-    works(copy_bytes(copy.data(), places + slot * job.bytes, job.bytes), "the data cannot be read back");
-    const std::uint64_t last = same_data ? slot : (done - 1 - slot) / slots * slots + slot;
-    found.judge(p, copy.data(), job.bytes, sdma_block_of(last, job.bytes), ~u64{0});
+  for (std::uint64_t op = job.first; op < end; ++op) {
+    works(copy_bytes(copy.data(), job.dst + op % job.slots * job.bytes, job.bytes), "the data cannot be read back");
+    found.judge(p, copy.data(), job.bytes, sdma_block_of(op, job.bytes), ~u64{0});
   }
-  return found;
 }
 
 const char* name_of(sdma_test t) {
@@ -135,7 +130,7 @@ const char* name_of(local_completion how) {
 void fill_source(const sdma_job& job) {
   std::vector<u8> data(job.bytes);
   for (std::uint64_t i = 0; i < job.sources; ++i) {
-    pattern::of(job.seed, k_sdma_block).fill(data.data(), job.bytes, sdma_block_of(i, job.bytes));
+    pattern::of(job.seed, k_sdma_block).fill(data.data(), job.bytes, sdma_block_of(job.first + i, job.bytes));
     works(copy_bytes(job.src + i * job.bytes, data.data(), job.bytes), "the source cannot be written");
   }
 }
@@ -145,6 +140,28 @@ void poison_places(u8* places, std::uint64_t bytes) {
   for (std::uint64_t at = 0; at < bytes; at += data.size())
     works(copy_bytes(places + at, data.data(), std::min<std::uint64_t>(data.size(), bytes - at)),
           "the destination cannot be written");
+}
+
+// Runs all ops, as many at a time as have places, and checks these before the next: a copy that did not happen leaves
+// the poison behind. False if nothing is to be judged.
+bool copy_and_check(run& r, sdma_job job, bool reuse) {
+  const std::uint64_t ops = job.ops;
+  lane_record found{};
+  for (; job.first < ops; job.first += job.slots) {
+    job.ops = std::min(ops, job.first + job.slots);
+    fill_source(job);
+    poison_places(job.dst, job.bytes * job.slots);
+    const auto launch = [&] { return launch_sdma_copies(job, reuse); };
+    if (job.first == 0)
+      r.start(launch);
+    else
+      r.go_on(launch);
+    if (r.failed()) return false;
+    check_places(job, r.done(), found);
+    if (was_interrupted()) break;
+  }
+  r.judge(found);
+  return r.done() != 0;
 }
 
 }  // namespace
@@ -206,9 +223,7 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
   job.dst = dst.base();
   job.words = reinterpret_cast<u64*>(words.base());
   std::fill_n(job.words, k_sdma_words, u64{0});
-  fill_source(job);
-  poison_places(job.dst, job.bytes * job.slots);
-  if (pingpong) poison_places(job.src + job.bytes, job.bytes);
+  if (pingpong) poison_places(job.src, 2 * job.bytes);
   job.queue = connection.queue();
   if (pingpong) job.other_queue = connection.queue();
   run r(shared,
@@ -217,12 +232,8 @@ int run_sdma(const shared_settings& shared, const sdma_settings& s, sdma_test te
   std::printf("sdma-ep: device %d to %s, %s%s\n", d.src,
               s.to_host ? "the host" : fmt::format("device {}", d.dst).c_str(), backend_text("sdma link").c_str(),
               test == sdma_test::p2p ? "" : fmt::format(", local completion by {}", name_of(job.how)).c_str());
-  r.start([&] { return pingpong ? launch_sdma_pingpong(job) : launch_sdma_copies(job, reuse); });
-  const bool verified = verify && r.worked() && r.done() != 0;
-  if (verified) {
-    const std::uint64_t checked = std::min(job.slots, r.done());
-    r.judge(check_places(job, job.dst, checked, job.slots, r.done(), !reuse), checked);
-  }
+  if (!verify) r.start([&] { return pingpong ? launch_sdma_pingpong(job) : launch_sdma_copies(job, reuse); });
+  const bool verified = verify && copy_and_check(r, job, reuse);
   if (!r.print(pingpong || verified)) return k_exit_failed;
   return was_interrupted() ? k_exit_interrupted : 0;
 }

@@ -29,10 +29,10 @@ __device__ xio_status_t copy_once(const sdma_job& job, u8* dst, const u8* src, u
 }
 
 __global__ void copies(sdma_job job, bool reuse) {
-  lane_record mine = {};
+  lane_record mine = job.tally.lanes[0];
   const pattern p = pattern::of(job.seed, k_sdma_block);
   mine.begin(wall_clock());
-  for (u64 op = 0; op < job.ops && mine.status == XIO_OK && !job.tally.stopped(op); ++op) {
+  for (u64 op = job.first; op < job.ops && mine.status == XIO_OK && !job.tally.stopped(op); ++op) {
     const u64 start = wall_clock();
     if (reuse) p.fill(job.src, job.bytes, sdma_block_of(op, job.bytes));
     const u64 filled = wall_clock();

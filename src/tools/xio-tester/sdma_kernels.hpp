@@ -15,9 +15,10 @@ struct sdma_job {
   u8* src;
   u8* dst;
   u64* words;  // counter, signals: one for each 128 bytes
-  u64 bytes, ops;
-  u64 slots;    // places at dst, `bytes` apart
-  u64 sources;  // sources at src, likewise; the host has filled them
+  u64 bytes;
+  u64 first, ops;  // from this one on to the end of those
+  u64 slots;       // places at dst, `bytes` apart
+  u64 sources;     // sources at src, likewise; the host has filled them
   u64 seed;
   local_completion how;
 };

@@ -44,7 +44,8 @@ struct nvme_settings {
   std::string controller, access = "random";
   std::uint64_t buffer_bytes = std::uint64_t{1} << 20;
   std::uint64_t base_lba = 0;
-  std::int64_t seed = 0, reads = 0, writes = 0;
+  std::optional<std::int64_t> seed;  // none: 0, or one of its own where the run verifies what it writes
+  std::int64_t reads = 0, writes = 0;
   std::uint32_t queue_id = 0, queue_length = 1024, queues = 1, nsid = 1, lbas_per_io = 1;
   bool infinite = false;
   std::uint64_t batch = 1;  // 0: everything at once
