@@ -66,10 +66,8 @@ says 'latency us: .* p99\.99 .*'
 # --- Variables that are empty ---
 unset_all=(XIO_ROUTE= XIO_HEAP_SIZE= XIO_TIMEOUT_MS= XIO_MEMORY_MODE= XIO_HEAP_KIND= XIO_LOG_LEVEL= XIO_RING_DEPTH= XIO_NIC_FAMILY=
   XIO_HOST_EXEC= XIO_HOST_WAVE= XIO_TCP_ROOT= XIO_RUN_LISTEN_FD= XIO_RUN_PE= XIO_NO_SUCH_NAME=)
-checks=$((checks + 1))
-out=$(env "${unset_all[@]}" timeout -k 5 120 "$tester" test-ep 2>&1) || wrong 'empty variables are not as if they were unset'
-checks=$((checks + 1))
-if grep -q 'XIO_' <<<"$out"; then wrong 'an empty variable is named'; fi
+returns 0 env "${unset_all[@]}" "$tester" test-ep
+silent XIO_
 
 # --- Block devices ---
 if [ "$(id -u)" = 0 ] && truncate -s 8M "$work/disk" && loop=$(losetup -f --show "$work/disk" 2>/dev/null); then
@@ -85,8 +83,7 @@ fi
 # --- The pattern, by another program ---
 status 0 --dump-pattern "$work/pattern" --dump-pattern-seed 7 --dump-pattern-size 10001 --dump-pattern-offset 1030
 if command -v python3 >/dev/null; then
-  checks=$((checks + 1))
-  out=$(python3 - "$work/pattern" <<'PY' 2>&1
+  holds 'the dumped pattern is not the documented one' python3 - "$work/pattern" <<'PY'
 import sys
 mask = (1 << 64) - 1
 def mix(x):
@@ -106,7 +103,6 @@ def block(seed, number, size):
 whole = b''.join(block(7, n, 512) for n in range(30))
 sys.exit(open(sys.argv[1], 'rb').read() != whole[1030:11031])
 PY
-  ) || wrong 'the dumped pattern is not the documented one'
 fi
 
 # --- test-ep ---

@@ -10,16 +10,9 @@ tester=$builddir/xio-tester
 
 # refused SENTENCE ARGUMENT...
 refused() {
-  local sentence=$1 out got
-  shift
-  out=$(timeout -k 5 60 "$tester" "$@" 2>&1)
-  got=$?
-  checks=$((checks + 1))
-  if [ "$got" = 2 ] && grep -qE -- "$sentence" <<<"$out" && [ "$(wc -l <<<"$out")" = 1 ] &&
-    grep -q '^xio-tester: .*; see xio-tester .*--help$' <<<"$out"; then return; fi
-  echo "FAIL status $got: xio-tester $*"
-  printf '%s\n' "$out" | head -n 10 | sed 's/^/  /'
-  failures=$((failures + 1))
+  replies 2 "$1" "$tester" "${@:2}"
+  is "lines of xio-tester ${*:2}" "$(wc -l <<<"$out")" 1
+  says '^xio-tester: .*; see xio-tester .*--help$'
 }
 
 new=$work/new
@@ -174,27 +167,16 @@ refused 'is a drive' nvme-ep --controller "file:$new,nvme:ffff:1f:1f.7/1" --writ
 refused 'is named twice' nvme-ep --controller "file:$new,file:$new" --write-io 1
 refused 'has no path behind it' nvme-ep --controller file: --write-io 1
 
-checks=$((checks + 1))
-if [ "$(cat "$work/precious")" != precious ] || [ "$(find "$work" -type f | wc -l)" != 1 ]; then
-  echo "FAIL something was touched:"
-  ls -l "$work"
-  failures=$((failures + 1))
-fi
+is 'what is there now' "$(cd "$work" && find . -type f && cat precious)" $'./precious\nprecious'
 # What a test wrote is written again unasked, by either tool's pattern and by another block size; one byte of another kind is not.
 own=$work/own
 for run in "--lfsr-seed 3 --file-block-size 4096" "--lfsr-seed 9"; do
   # shellcheck disable=SC2086  # words
-  if ! "$tester" nvme-ep --controller "file:$own" --file-size 256k --write-io 40 $run >/dev/null 2>"$work/why"; then
-    echo "FAIL a file of a test's own ($run): $(cat "$work/why")"
-    failures=$((failures + 1))
-  fi
+  returns 0 "$tester" nvme-ep --controller "file:$own" --file-size 256k --write-io 40 $run
 done
 printf x | dd of="$own" bs=1 seek=200001 conv=notrunc status=none
 refused 'own has 262144 bytes that no test of XIO.s wrote \(from byte 199680 on\)' nvme-ep --controller "file:$own" --write-io 1
 # With the user's word for it, a file is written.
-if ! "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1 >/dev/null 2>"$work/why"; then
-  echo "FAIL --i-know: $(cat "$work/why")"
-  failures=$((failures + 1))
-fi
+returns 0 "$tester" nvme-ep --controller "$work/precious" --i-know --write-io 1
 
 finish

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "tools/xio-tester/batches_device.hpp"
 #include "tools/xio-tester/nvme_kernels.hpp"
-#include "xio/hip.h"
-#include "xio/xio_device.hpp"
 
 namespace xio::tester {
 namespace {
-
-using xio::dev::wall_clock;
 
 // A random order in which each place comes once before one comes again, so that every op has a place of its own. Each
 // step is a bijection of numbers of so many bits; one that is no place is taken to the next.
@@ -29,85 +26,30 @@ __device__ u64 lba_of(const nvme_job& job, u64 op) {
   return job.base_lba + place * job.lbas_per_io;
 }
 
-__device__ u64 number_of(u64 op) { return op * gridDim.x + blockIdx.x; }
-
-__device__ u8* data_of(const nvme_job& job, u64 slot, u64 bytes) {
-  return job.buffer + blockIdx.x * job.buffer_bytes + slot % (job.buffer_bytes / bytes) * bytes;
-}
-
-struct round {
-  u64 first, count;  // ops
+struct nvme_work : nvme_job {
+  __device__ u64 bytes() const { return u64{lbas_per_io} * block_bytes; }
+  __device__ u8* data(u64 slot) const {
+    return buffer + blockIdx.x * buffer_bytes + slot % (buffer_bytes / bytes()) * bytes();
+  }
+  __device__ void prepare(u64 slot, u64 number) const {
+    if (write != 0)
+      pattern::of(seed, block_bytes).fill(data(slot), bytes(), lba_of(*this, number));
+    else if (verify != 0)
+      poison(data(slot), bytes());
+  }
+  __device__ xio_req_t post(u64 slot, u64 number) const {
+    const u64 offset = lba_of(*this, number) * block_bytes;
+    if (write != 0) return xio_write_nbi(ctx, data(slot), storage, offset, bytes());
+    return xio_read_nbi(ctx, data(slot), storage, offset, bytes());
+  }
+  __device__ xio_status_t complete() const { return XIO_OK; }
+  __device__ void judge(lane_record& mine, u64 slot, u64 number) const {
+    const u64 end = base_lba + places * lbas_per_io;
+    mine.judge(pattern::of(seed, block_bytes), data(slot), bytes(), lba_of(*this, number), end);
+  }
 };
 
-// This thread's share: data, posts.
-__device__ void post_round(const nvme_job& job, const round& r, lane_record& mine) {
-  const pattern p = pattern::of(job.seed, job.block_bytes);
-  const u64 bytes = u64{job.lbas_per_io} * job.block_bytes;
-  for (u64 slot = threadIdx.x; slot < r.count; slot += blockDim.x) {
-    const u64 lba = lba_of(job, number_of(r.first + slot));
-    u8* data = data_of(job, slot, bytes);
-    const u64 start = wall_clock();
-    if (job.write != 0)
-      p.fill(data, bytes, lba);
-    else if (job.verify != 0)
-      poison(data, bytes);
-    const u64 filled = wall_clock();
-    const u64 offset = lba * job.block_bytes;
-    const u64 at = blockIdx.x * job.batch + slot;
-    xio_req_t request = 0;
-    if (job.write != 0)
-      request = xio_write_nbi(job.ctx, data, job.storage, offset, bytes);
-    else
-      request = xio_read_nbi(job.ctx, data, job.storage, offset, bytes);
-    job.posted[at] = request;
-    job.begun[at] = filled;
-    mine.fill += filled - start;
-    mine.post += wall_clock() - filled;
-  }
-}
-
-// Waits for every op of the share, also after one that failed: its buffer is the drive's until then.
-__device__ void finish_round(const nvme_job& job, const round& r, u64 lane, lane_record& mine) {
-  const pattern p = pattern::of(job.seed, job.block_bytes);
-  const u64 bytes = u64{job.lbas_per_io} * job.block_bytes;
-  for (u64 slot = threadIdx.x; slot < r.count; slot += blockDim.x) {
-    const u64 at = blockIdx.x * job.batch + slot;
-    const u64 start = wall_clock();
-    const xio_status_t status = xio_wait(job.ctx, job.posted[at]);
-    const u64 now = wall_clock();
-    mine.wait += now - start;
-    mine.fail(status, number_of(r.first + slot));
-    if (status != XIO_OK) continue;
-    job.tally.keep(mine, number_of(r.first + slot), now - job.begun[at]);
-    if (job.verify != 0) {
-      const u64 end = job.base_lba + job.places * job.lbas_per_io;
-      mine.judge(p, data_of(job, slot, bytes), bytes, lba_of(job, number_of(r.first + slot)), end);
-      mine.check += wall_clock() - now;
-    }
-    job.tally.count(lane, mine, 1);
-  }
-}
-
-__global__ void nvme(nvme_job job) {
-  const u64 lane = blockIdx.x * u64{blockDim.x} + threadIdx.x;
-  lane_record mine = {};
-  XIO_SHARED(u32, failed);
-  XIO_SHARED(u32, ended);
-  mine.begin(wall_clock());
-  if (threadIdx.x == 0) failed = ended = 0;
-  for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
-    __syncthreads();
-    // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.tally.stopped(at / job.batch) ? 1 : 0);
-    __syncthreads();
-    if (ended != 0) break;
-    const round r{at, job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch};
-    post_round(job, r, mine);
-    finish_round(job, r, lane, mine);
-    if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
-  }
-  job.tally.end(lane, mine);
-}
+__global__ void nvme(nvme_job job) { run_batches(nvme_work{job}); }
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "tools/xio-tester/batches_device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
-#include "xio/hip.h"
-#include "xio/xio_device.hpp"
 
 namespace xio::tester {
 namespace {
@@ -15,69 +14,24 @@ __device__ u64 blocks_of(u64 bytes) { return (bytes + k_block_bytes - 1) / k_blo
 // Of the data that op `number` carries: no two ops carry the same.
 __device__ u64 first_block(u64 number, u64 bytes) { return number * blocks_of(bytes); }
 
-__device__ u64 number_of(u64 op) { return op * gridDim.x + blockIdx.x; }
-
-__device__ void post_round(const rdma_job& job, u64 first, u64 count, lane_record& mine) {
-  const pattern p = pattern::of(job.seed, k_block_bytes);
-  for (u64 slot = threadIdx.x; slot < count; slot += blockDim.x) {
-    const u64 at = blockIdx.x * job.batch + slot;
-    const u64 start = wall_clock();
-    if (job.verify != 0) {
-      p.fill(job.src + at * job.stride, job.bytes, first_block(number_of(first + slot), job.bytes));
-      poison(job.dst + at * job.stride, job.bytes);
-    }
-    const u64 filled = wall_clock();
-    job.posted[at] = xio_put_nbi(job.ctx, job.dst + at * job.stride, job.src + at * job.stride, job.bytes, job.pe);
-    job.begun[at] = filled;
-    mine.fill += filled - start;
-    mine.post += wall_clock() - filled;
+struct rdma_work : rdma_job {
+  __device__ u64 place(u64 slot) const { return (blockIdx.x * batch + slot) * stride; }
+  __device__ void prepare(u64 slot, u64 number) const {
+    if (verify == 0) return;
+    pattern::of(seed, k_block_bytes).fill(src + place(slot), bytes, first_block(number, bytes));
+    poison(dst + place(slot), bytes);
   }
-}
-
-__device__ void finish_round(const rdma_job& job, u64 first, u64 count, u64 lane, lane_record& mine) {
-  const pattern p = pattern::of(job.seed, k_block_bytes);
-  for (u64 slot = threadIdx.x; slot < count; slot += blockDim.x) {
-    const u64 at = blockIdx.x * job.batch + slot, number = number_of(first + slot);
-    const u64 start = wall_clock();
-    xio_status_t status = xio_wait(job.ctx, job.posted[at]);
-    const u64 now = wall_clock();
-    mine.wait += now - start;
-    // Other PEs can see the data put only after this.
-    if (status == XIO_OK && job.verify != 0) status = xio_quiet(job.ctx);
-    mine.fail(status, number);
-    if (status != XIO_OK) continue;
-    job.tally.keep(mine, number, now - job.begun[at]);
-    if (job.verify != 0) {
-      mine.judge(p, job.dst + at * job.stride, job.bytes, first_block(number, job.bytes), ~u64{0});
-      mine.check += wall_clock() - now;
-    }
-    job.tally.count(lane, mine, 1);
+  __device__ xio_req_t post(u64 slot, u64) const {
+    return xio_put_nbi(ctx, dst + place(slot), src + place(slot), bytes, pe);
   }
-}
-
-__global__ void loopback(rdma_job job) {
-  const u64 lane = blockIdx.x * u64{blockDim.x} + threadIdx.x;
-  lane_record mine = {};
-  XIO_SHARED(u32, failed);
-  XIO_SHARED(u32, ended);
-  mine.begin(wall_clock());
-  if (threadIdx.x == 0) failed = ended = 0;
-  for (u64 at = 0; job.ops == 0 || at < job.ops; at += job.batch) {
-    __syncthreads();
-    // One looks for all, and only here, so that all leave together.
-    if (threadIdx.x == 0) ended = failed | (job.tally.stopped(at / job.batch) ? 1 : 0);
-    __syncthreads();
-    if (ended != 0) break;
-    const u64 count = job.ops != 0 && job.ops - at < job.batch ? job.ops - at : job.batch;
-    post_round(job, at, count, mine);
-    // A put that goes astray may spoil what another lane has found good: a lane that checks has waited for the puts of
-    // all.
-    if (job.verify != 0) __syncthreads();
-    finish_round(job, at, count, lane, mine);
-    if (mine.status != XIO_OK) xio::dev::store<xio::dev::scope::workgroup, xio::dev::order::relaxed>(&failed, 1u);
+  // Other PEs can see the data put only after this.
+  __device__ xio_status_t complete() const { return xio_quiet(ctx); }
+  __device__ void judge(lane_record& mine, u64 slot, u64 number) const {
+    mine.judge(pattern::of(seed, k_block_bytes), dst + place(slot), bytes, first_block(number, bytes), ~u64{0});
   }
-  job.tally.end(lane, mine);
-}
+};
+
+__global__ void loopback(rdma_job job) { run_batches(rdma_work{job}); }
 
 // PE 0 throws first. A ball says its round, so that an old one is seen to be old.
 __global__ void pingpong(pingpong_job job) {

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: MIT
 // rdma-ep: puts to the PE itself, or ping-pong between two PEs, by the device API.
 #pragma once
-#include "tools/xio-tester/recorder.hpp"
-#include "xio/xio.h"
+#include "tools/xio-tester/batches.hpp"
 
 namespace xio::tester {
 
-struct rdma_job {
-  xio_ctx_t ctx;
-  recorder tally;
+struct rdma_job : batch_job {
   // Symmetric; a place for each op of a batch, of each queue.
   u8* dst;
   u8* src;
-  xio_req_t* posted;
-  u64* begun;
   u64 stride;  // from place to place
   u64 bytes;
-  u64 ops;  // of each queue; 0: until told to stop
-  u64 batch, seed;
   int pe;
-  u32 verify;
 };
 
 // A workgroup for each queue.

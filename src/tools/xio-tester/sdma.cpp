@@ -9,7 +9,6 @@
 #include "tools/gpus.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/sdma_kernels.hpp"
-#include "tools/xio-tester/sdma_places.hpp"
 #include "tools/xio-tester/world.hpp"
 
 namespace xio::tester {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/sdma_kernels.hpp"
-#include "tools/xio-tester/sdma_places.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
 
