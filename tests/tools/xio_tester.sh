@@ -23,8 +23,7 @@ tells 0 '^xio-tester of XIO [0-9]' --version
 tells 0 '--access-pattern' nvme-ep --help
 
 # --- Flags before the endpoint's name ---
-status 0 --write-io 3 --lfsr-seed=7 --verify --read-io 3 nvme-ep --controller "file:$work/before" --i-know
-says 'verified: 3 blocks good'
+tells 0 'verified: 3 blocks good' --write-io 3 --lfsr-seed=7 --verify --read-io 3 nvme-ep --controller "file:$work/before" --i-know
 status 0 --controller "file:$work/before" -v nvme-ep --read-io 3
 tells 0 'verified: ' --verify --transfer-size 64 rdma-ep -n 3 --loopback
 status 0 --verify sdma-ep -n 3 p2p
@@ -200,8 +199,7 @@ lies nvme_skip@3/write/queue7 'verified: 508 blocks good, 0 astray, 4 missing, 0
 
 # --- rdma-ep ---
 for provider in bnxt_re mlx5 pensando rocm-ernic proxy; do
-  status 0 rdma-ep --provider $provider --verify -n 40 --transfer-size 3001 --batch-size 7 --num-queues 3
-  says 'verified: 720 blocks good, 0 astray, 0 missing, 0 corrupt'
+  tells 0 'verified: 720 blocks good, 0 astray, 0 missing, 0 corrupt' rdma-ep --provider $provider --verify -n 40 --transfer-size 3001 --batch-size 7 --num-queues 3
 done
 tells 0 '^rdma-ep put: 128 ops of 4096 bytes' rdma-ep --verify --verbose --histogram
 says 'emulated \(bnxt'
@@ -212,8 +210,7 @@ for provider in bnxt mlx5 ionic ernic proxy; do
   export XIO_MODEL_FAULTS=skip@5
   tells 1 'verified: 127 blocks good, 0 astray, 1 missing, 0 corrupt' rdma-ep --provider $provider --transfer-size 512 --verify
   export XIO_MODEL_FAULTS=astray@6=-512
-  status 1 rdma-ep --provider $provider --transfer-size 512 --batch-size 8 --verify
-  says 'verified: 126 blocks good, 1 astray, 1 missing, 0 corrupt'
+  tells 1 'verified: 126 blocks good, 1 astray, 1 missing, 0 corrupt' rdma-ep --provider $provider --transfer-size 512 --batch-size 8 --verify
 done
 unset XIO_MODEL_FAULTS
 tells 0 'note: --pingpong-iters has no effect on a loopback' rdma-ep -n 5 --pingpong-iters 3
@@ -222,10 +219,8 @@ tells 0 'note: --pingpong-iters has no effect on a loopback' rdma-ep -n 5 --ping
 tells 0 'verified: [0-9]+ blocks good, 0 astray, 0 missing, 0 corrupt; ([0-9]+) of \1 ops' sdma-ep p2p --verify
 tells 0 'to the host' sdma-ep -s 1M -n 5 p2p --to-host --verify
 for how in '' --use-counter --use-flush; do
-  # shellcheck disable=SC2086
-  tells 0 'verified: 400 blocks good' sdma-ep -n 50 ping-pong $how
-  # shellcheck disable=SC2086
-  tells 0 'verified: 100 blocks good, .*; 50 of 50 ops' sdma-ep -n 50 buffer-reuse $how -s 1k
+  tells 0 'verified: 400 blocks good' sdma-ep -n 50 ping-pong ${how:+"$how"}
+  tells 0 'verified: 100 blocks good, .*; 50 of 50 ops' sdma-ep -n 50 buffer-reuse ${how:+"$how"} -s 1k
 done
 
 # A copy engine that lies.
