@@ -1,176 +1,22 @@
 // SPDX-License-Identifier: MIT
 // nvme-ep: writes, then reads, of a drive or of a file behind a software controller.
-#include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <random>
 
 #include "base/error.hpp"
-#include "base/text_form.hpp"
-#include "base/unique_fd.hpp"
 #include "ctx/stripes.hpp"
 #include "memory/owner.hpp"
 #include "tools/command_line.hpp"
-#include "tools/overwrite.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/nvme_kernels.hpp"
+#include "tools/xio-tester/nvme_target.hpp"
 #include "tools/xio-tester/run.hpp"
 #include "tools/xio-tester/world.hpp"
-#include "transport/nvme/file_name.hpp"
-#include "transport/nvme/holders.hpp"
 
 namespace xio::tester {
 namespace {
-
-// --- What --controller names, and whether it may be written ---
-
-struct nvme_target {
-  std::string name;         // for xio_storage_open
-  bool is_file = false;     // else a drive
-  bool is_disk = false;     // of files: a block device
-  bool exists = false;      // of files
-  std::uint64_t bytes = 0;  // of files
-  nvme::file_name said;     // of files: what the name says of size and blocks, which goes before the flags
-};
-
-// Follows a link such as /dev/disk/by-id/nvme-....
-std::string resolved(const std::string& path) {
-  std::error_code wrong;
-  const auto full = std::filesystem::canonical(path, wrong);
-  return wrong ? path : full.string();
-}
-
-std::uint64_t bytes_of_disk(const std::string& path) {
-  const unique_fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::uint64_t bytes = 0;
-  if (!fd || ioctl(fd.get(), BLKGETSIZE64, &bytes) != 0)
-    fail(XIO_ERR_ARG, "--controller: {} cannot be asked for its size: {}; give a disk that you may read", path,
-         errno_text(errno));
-  return bytes;
-}
-
-nvme_target file_target(const std::string& name, const char* scheme = "file:") {
-  nvme_target t;
-  t.name = scheme + name;
-  t.said = nvme::parse_file_name(name, t.name);  // as opening will read it
-  const std::string& path = t.said.path;
-  t.is_file = true;
-  struct stat st {};
-  if (path.empty()) fail(XIO_ERR_ARG, "--controller file: has no path behind it; give file:PATH");
-  if (stat(path.c_str(), &st) != 0) {
-    if (errno != ENOENT)
-      fail(XIO_ERR_ARG, "--controller: {} cannot be looked at: {}; give a path that you may read", path,
-           errno_text(errno));
-    return t;
-  }
-  t.is_disk = S_ISBLK(st.st_mode);
-  if (!t.is_disk && !S_ISREG(st.st_mode))
-    fail(XIO_ERR_ARG, "--controller: {} is no file and no NVMe device; give file:PATH, nvme:BDF/NSID or /dev/nvmeXnY",
-         path);
-  t.exists = true;
-  t.bytes = t.is_disk ? bytes_of_disk(path) : static_cast<std::uint64_t>(st.st_size);
-  return t;
-}
-
-nvme_target drive_target(const std::string& name) {
-  nvme_target t;
-  t.name = name;
-  t.exists = true;
-  return t;
-}
-
-// A node of the kernel's driver, which therefore holds the drive.
-nvme_target node_target(const std::string& path, std::uint32_t nsid) {
-  static const text_form node("/dev/nvme[0-9]+(n[0-9]+)?");
-  const std::string full = resolved(path);
-  const auto found = node.parts_of(full);
-  if (found.empty())
-    fail(XIO_ERR_ARG, "--controller: {} is no NVMe controller or namespace; give one as /dev/nvme0 or /dev/nvme0n1",
-         path);
-  const std::string space = !found[1].empty() ? full : full + "n" + std::to_string(nsid);
-  struct stat st {};
-  if (stat(space.c_str(), &st) != 0)
-    fail(XIO_ERR_ARG, "--controller: {} cannot be looked at: {}; see `nvme list`, or xio-info", space,
-         errno_text(errno));
-  return drive_target("kmod:" + space);
-}
-
-std::string disk_of(const std::string& name) {
-  static const text_form kmod("kmod:/dev/(nvme[0-9]+n[0-9]+)");
-  const auto found = kmod.parts_of(name);
-  return found.empty() ? "" : found[1];
-}
-
-std::string bdf_of(const std::string& name) {
-  static const text_form nvme("(nvme|kmod):([0-9a-fA-F:.]+)(/[0-9]+)?");
-  const auto found = nvme.parts_of(name);
-  return found.empty() ? "" : found[2];
-}
-
-// Takes file:PATH, nvme:BDF/NSID, kmod:BDF/NSID, the path of a controller, a namespace or a link to one, a BDF, or
-// the path of a file. Touches nothing. Throws XIO_ERR_ARG.
-nvme_target find_target(const nvme_settings& s) {
-  static const text_form bdf("([0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
-  const std::string& c = s.controller;
-  if (c.rfind("file:", 0) == 0) return file_target(c.substr(5));
-  if (c.starts_with("block:")) return file_target(c.substr(6), "block:");
-  if (c.rfind("nvme:", 0) == 0 || c.rfind("kmod:", 0) == 0) return drive_target(c);
-  if (bdf.fits(c)) return drive_target("nvme:" + (c.size() < 12 ? "0000:" + c : c) + "/" + std::to_string(s.nsid));
-  if (c.rfind("/dev/", 0) == 0) return node_target(c, s.nsid);
-  nvme_target t = file_target(c);
-  if (!t.exists)
-    fail(XIO_ERR_ARG, "--controller: there is no {}; to make a file of that name, give file:{}", t.said.path, c);
-  return t;
-}
-
-// Of each controller of a stripe, as in "file:a,file:b".
-std::vector<nvme_target> find_targets(const nvme_settings& s) {
-  std::vector<nvme_target> all;
-  for (const std::string& name : member_names(s.controller)) {
-    nvme_settings one = s;
-    one.controller = name;
-    all.push_back(find_target(one));
-  }
-  return all;
-}
-
-// All of them as one storage.
-nvme_target striped(const std::vector<nvme_target>& targets) {
-  nvme_target whole = targets.front();
-  for (std::size_t i = 1; i < targets.size(); ++i) {
-    whole.name += "," + targets[i].name;
-    whole.is_file = whole.is_file && targets[i].is_file;
-    whole.is_disk = whole.is_disk || targets[i].is_disk;
-    whole.exists = whole.exists && targets[i].exists;
-    whole.bytes += targets[i].bytes;
-  }
-  return whole;
-}
-
-// Throws XIO_ERR_ARG with the reason if writing would destroy what somebody may want to keep.
-void check_writable(const nvme_target& t, const nvme_settings& s) {
-  if (t.is_file) {
-    const std::string lost = s.i_know ? "" : tools::lost_by_writing(t.said.path);
-    if (!lost.empty()) fail(XIO_ERR_ARG, "{}; add --i-know if that is meant", lost);
-    return;
-  }
-  const std::string disk = disk_of(t.name);
-  const std::string holder =
-      nvme::holder_of_disks("", disk.empty() ? nvme::disks_of("", bdf_of(t.name)) : std::vector<std::string>{disk});
-  if (!holder.empty()) fail(XIO_ERR_ARG, "{} is in use: {}; writes are refused until that is over", t.name, holder);
-  if (!s.i_know)
-    fail(XIO_ERR_ARG, "{} is a drive, and writes replace what is on it; add --i-know if that is meant", t.name);
-}
-
-// --- Writes and reads ---
 
 constexpr std::uint32_t k_threads_max = 256;
 constexpr std::uint32_t k_lbas_max = 65536;  // of one command, which counts from 0 in 16 bits
