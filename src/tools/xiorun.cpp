@@ -118,8 +118,8 @@ struct host_options {
 };
 
 void add_host_options(command& app, job_settings& s, host_options& h) {
-  app.word("-H,--host", h.list, "hosts and the number of PEs of each, as a:4,b:4");
-  app.word("--hostfile", h.file, "file with a host on each line, as a:4 or as a slots=4");
+  app.word("-H,--host", h.list, "hosts, each once, and the number of PEs of each, as a:4,[fd00::1]:4");
+  app.word("--hostfile", h.file, "file with a host on each line, as a:4 or as a slots=4; # begins a comment");
   app.word("--agent", s.agent, "what starts xiorun on a host: ssh, srun, or a command that takes the host behind it")
       .default_text(s.agent);
   app.words("-x", h.variables, "pass this variable on, or set it by NAME=VALUE; can be given again").once_each();
@@ -160,18 +160,25 @@ void complete(job_settings& s, const host_options& h) {
 job_settings parse(int argc, char** argv) {
   job_settings s;
   command_line app("Starts N processes of a program, on this host or several, as the PEs of one XIO world.", "xiorun");
-  app.footer("Usage: xiorun -n N [options] [--] program [args...]");
+  app.footer(
+      "Usage: xiorun -n N [options] [--] program [args...]\n"
+      "   or: xiorun -H host:N,... [options] [--] program [args...]");
   app.version(std::string("xiorun of XIO ") + PACKAGE_VERSION);
-  app.number("-n,--np", s.pes, "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np", 1, k_pes_max)
+  app.number("-n,--np", s.pes,
+             "number of PEs, 1.." + std::to_string(k_pes_max) + "; also as -np; of hosts the first places", 1,
+             k_pes_max)
       .default_text("");
-  app.flag("--tag-output", s.tag_output, "put [pe] before every line that a PE writes");
-  add_seconds(app, "--timeout", s.timeout_s, "end the run after this many seconds; 0: never", 1000000000);
+  app.flag("--tag-output", s.tag_output,
+           "put [pe] before every line that a PE writes; lines of up to 64 MiB stay whole");
+  add_seconds(app, "--timeout", s.timeout_s, "end the run after this many seconds, with status 124; 0: never",
+              1000000000);
   add_seconds(app, "--grace", s.grace_s,
               "seconds that the other PEs have to end by themselves once one has failed, and again between SIGTERM and "
               "SIGKILL",
               3600);
-  app.flag("--survive", s.survive,
-           "let the other PEs go on where some have died, in worlds that outlive their PEs (XIO_SURVIVE=1)");
+  app.flag(
+      "--survive", s.survive,
+      "let the other PEs of this host go on where some have died, in worlds that outlive their PEs (XIO_SURVIVE=1)");
   int min_alive = 0;
   app.number("--min-alive", min_alive, "with --survive: end the run when fewer PEs are left", 1, k_pes_max)
       .default_text("");

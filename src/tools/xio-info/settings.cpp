@@ -35,7 +35,8 @@ std::string contradiction(const settings& s) {
 
 std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   tools::command_line app("Prints what XIO would do on this machine, and why.", "xio-info");
-  app.flag("--version", s.version, "what this build is: commit, platform, libraries and features");
+  app.flag("--version", s.version,
+           "what this build is: commit, platform, libraries and features, and what a missing library costs");
   app.flag("--env", s.env, "list the variables of the environment: type, default, meaning");
   app.flag("--json", s.json, "print JSON");
   tools::option atomics = app.word("--atomics", s.device,
@@ -65,7 +66,7 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
       .type("BDF");
   app.word("--unbind", s.unbind, "gives a drive of vfio-pci back to Linux, as root").type("BDF");
   app.word("--dump", s.dump,
-           "with --atomics or --preflight: judge the machine that this file of 'lspci -D -xxxx' is from")
+           "with --atomics or --preflight: judge the machine that this file of 'lspci -D -xxxx', as root, is from")
       .type("FILE");
   app.word("--xml", s.xml, "with --topology: judge the machine that this file of 'lstopo --of xml' is from")
       .type("FILE");

@@ -31,8 +31,8 @@ const std::vector<test>& catalogue() {
       {signal_pingpong, "signal_pingpong", "a signal, back and forth", shape::pingpong, false, false, 8, 8},
       {put_signal_pingpong, "put_signal_pingpong", "put with signal, back and forth", shape::pingpong, true, true, 8,
        64 * k_k},
-      {packet_pingpong, "packet_pingpong", "a packet that carries its own flags, back and forth", shape::pingpong, true,
-       false, 4, 64},
+      {packet_pingpong, "packet_pingpong", "a packet of up to 64 bytes that carries its own flags, back and forth",
+       shape::pingpong, true, false, 4, 64},
       {barrier, "barrier", "a barrier of all PEs", shape::collective, false, true, 0, 0},
       {sync, "sync", "a sync of all PEs", shape::collective, false, true, 0, 0},
       {team_barrier, "team_barrier", "a barrier of a team", shape::collective, false, true, 0, 0},
@@ -50,8 +50,10 @@ const std::vector<test>& catalogue() {
        4 * k_k},
       {team_create, "team_create", "a team, made and destroyed", shape::host, false, false, 0, 0},
       {ctx_create, "ctx_create", "a context, made and destroyed", shape::host, false, false, 0, 0},
-      {nvme_read, "nvme_read", "reads of a drive into the heap", shape::storage, true, true, 4 * k_k, 64 * k_k},
-      {nvme_write, "nvme_write", "writes from the heap to a drive", shape::storage, true, true, 4 * k_k, 64 * k_k},
+      {nvme_read, "nvme_read", "reads of a drive into the heap, one in flight for each caller", shape::storage, true,
+       true, 4 * k_k, 64 * k_k},
+      {nvme_write, "nvme_write", "writes from the heap to a drive, one in flight for each caller", shape::storage, true,
+       true, 4 * k_k, 64 * k_k},
       {sdma_copy, "sdma_copy", "copies by a copy engine; alone, within the heap", shape::bandwidth, true, false,
        64 * k_k, 4 * k_m}};
   return all;

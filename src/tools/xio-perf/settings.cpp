@@ -156,19 +156,24 @@ void add_shape(tools::command& app, settings& s) {
   const auto number = [&](const char* flags, std::uint32_t& value, const char* text, std::uint32_t high) {
     app.number(flags, value, text, 1, high).default_text("");
   };
-  number("-n,--iters", s.iterations, "iterations; of bandwidth tests, of each launch", 10000000);
+  number("-n,--iters", s.iterations,
+         "iterations; of bandwidth tests, of each launch; usually 200, on a GPU 100 for bandwidth", 10000000);
   app.number("-w,--warmup_iters", s.warm_up, "iterations before those that count", 0, 10000000);
-  number("-r,--repetitions,--repeat", s.repeat, "launches of a bandwidth test; each is a sample", 100000);
-  number("-c,--ctas", s.ctas, "workgroups of bandwidth and drive tests", 65535);
-  number("-t,--threads_per_cta", s.threads, "threads of each workgroup", 1024);
+  number("-r,--repetitions,--repeat", s.repeat,
+         "launches of a bandwidth test, each a sample, and one before that does not count; on a GPU 11", 100000);
+  number("-c,--ctas", s.ctas, "workgroups of bandwidth and drive tests; on a GPU 32, and 1 for drives", 65535);
+  number("-t,--threads_per_cta", s.threads, "threads of each workgroup; on a GPU 256, and 32 for drives", 1024);
   auto with_all = scopes();
   with_all.emplace_back("all", scope::thread);
   static const names<scope> known = with_all;
-  add_choice<scope>(app, "-s,--scope", known, "the threads that call together; several with commas", true,
-                    [&](const std::string& name, scope v) {
-                      if (name != "all") s.scopes.push_back(v);
-                      if (name == "all") s.scopes.insert(s.scopes.end(), {scope::thread, scope::wave, scope::block});
-                    });
+  add_choice<scope>(
+      app, "-s,--scope", known,
+      "the threads that call together; several with commas; otherwise thread, and block for put_bw, get_bw and "
+      "collectives with data",
+      true, [&](const std::string& name, scope v) {
+        if (name != "all") s.scopes.push_back(v);
+        if (name == "all") s.scopes.insert(s.scopes.end(), {scope::thread, scope::wave, scope::block});
+      });
 }
 
 void add_ops(tools::command& app, settings& s) {
@@ -180,21 +185,23 @@ void add_ops(tools::command& app, settings& s) {
   auto with_all = atomics();
   with_all.emplace_back("all", atomic_op::inc);
   static const names<atomic_op> known = with_all;
-  add_choice<atomic_op>(app, "-a,--atomic_op", known, "which atomic; several with commas", true,
+  add_choice<atomic_op>(app, "-a,--atomic_op", known,
+                        "which atomic; several with commas; otherwise fetch_add, and add for atomic_bw", true,
                         [&](const std::string& name, atomic_op v) {
                           if (name != "all") s.atomics.push_back(v);
                           for (const auto& [each, op] : atomics())
                             if (name == "all") s.atomics.push_back(op);
                         });
-  add_choice<xio_reduction>(app, "-o,--reduce_op", reductions(), "how reduces combine words of 4 bytes", false,
-                            [&](const auto&, xio_reduction v) { s.reduction = v; });
+  add_choice<xio_reduction>(app, "-o,--reduce_op", reductions(), "how reduces combine words of 4 bytes; otherwise sum",
+                            false, [&](const auto&, xio_reduction v) { s.reduction = v; });
   const auto teams = [&s](const std::string& given) {
     for (const std::string& word : split(given)) {
       const std::uint64_t n = tools::size_in("--team", word, 1, 1 << 20);
       s.teams.push_back(static_cast<std::uint32_t>(n));
     }
   };
-  app.call("--team", teams, "members of the teams of collectives, the first of all PEs; several with commas")
+  app.call("--team", teams,
+           "members of the teams of collectives, the first of all PEs; several with commas; otherwise all")
       .type("NUMBER");
   add_choice<bool>(app, "--dir", directions(), "refuses tests that go the other way", false,
                    [&](const auto&, bool reads) { s.reads = reads; });

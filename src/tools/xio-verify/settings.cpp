@@ -63,7 +63,9 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   app.word("--root", s.root, "/sys, /proc, /etc and /opt of the machine lie below this folder").type("DIR");
   app.flag("--list", s.list, "list the stages with their deadlines");
   app.word("--import", s.import, "print the rows of docs/verified.md that this report makes").type("REPORT");
-  app.word("--code-object", s.code_object, "look whether a compiler lost lanes in this machine code for AMD GPUs")
+  app.word("--code-object", s.code_object,
+           "look whether a compiler lost lanes in this program, library or code object for AMD GPUs, or in what it "
+           "prints with -S")
       .type("FILE");
   app.word("--pe", s.worker, "do this stage as a PE; xio-verify starts such processes itself").type("STAGE");
   app.word("--rows", s.rows, "").hidden();
