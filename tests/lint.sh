@@ -116,7 +116,7 @@ else
 fi
 
 if command -v shellcheck >/dev/null; then
-  { matching '\.sh$'; echo autogen.sh quickstart src/tools/xiocc .ci/run tests/leave_out tests/sanitize tests/sanitize_gpu tests/without_models tests/vm/{run,image,iommufd,headers,carry,init} tests/amdgpu/{run,check} man/section3 build-aux/{compile-pic,nvcc-as-cxx}; } |
+  { matching '\.sh$'; echo autogen.sh quickstart src/tools/xiocc .ci/run tests/leave_out tests/sanitize tests/sanitize_gpu tests/without_models tests/vm/{run,image,iommufd,headers,carry,init} tests/amdgpu/{run,check} man/section{1,3} build-aux/{compile-pic,nvcc-as-cxx}; } |
     xargs -n 8 -P "$(nproc)" shellcheck -x || complain 'shellcheck: see above'
 else
   echo "lint: no shellcheck, skipped"

@@ -33,11 +33,11 @@ done
 exec $CXX "\$@"
 END
 chmod +x "$at/bin/g++"
-# No hipcc and no gnuplot of this machine's.
+# No hipcc, gnuplot and help2man of this machine's.
 mkdir "$at/programs"
 ln -sf /bin/* "$at/programs" 2>/dev/null || :
 ln -sf /usr/bin/* "$at/programs"
-rm -f "$at/programs/hipcc" "$at/programs/gnuplot"
+rm -f "$at/programs/hipcc" "$at/programs/gnuplot" "$at/programs/help2man"
 export PATH=$at/programs
 
 # ---- everything that is missing, in one run --------------------------------------------------------------------------
@@ -49,6 +49,7 @@ says '^ *\* fmt: '
 says '^ *\* spdlog: '
 says '^ *\* Boost.Context'
 says '^ *\* --with-gnuplot was asked for'
+says '^ *help2man: no; lost: manual pages of the tools'
 says '^On Debian: apt-get install .*hipcc libamdhip64-dev .*libfmt-dev libspdlog-dev libboost-context-dev'
 if [ -e "$at/lacking/Makefile" ]; then fail "a Makefile was made all the same"; fi
 

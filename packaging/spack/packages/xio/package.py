@@ -19,7 +19,7 @@ class Xio(AutotoolsPackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
-    for tool in ("autoconf", "automake", "libtool", "m4"):
+    for tool in ("autoconf", "automake", "help2man", "libtool", "m4"):
         depends_on(tool, type="build")
     depends_on("pkgconfig", type="build")
     depends_on("boost+context")
