@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Calls of all PEs and of teams. A sample is a number of calls, one behind the other, of PE 0.
-#include <type_traits>
-
-#include "tools/xio-perf/timing.hpp"
+#include "tools/xio-perf/reduction.hpp"
 
 namespace xio::perf {
 namespace {
@@ -31,29 +29,10 @@ XIO_PERF_SYNCS(by_block, _wg)
     if constexpr (Id == test_id::broadcast) return xio_broadcast##suffix(w.ctx, w.team, o.dst, o.src, o.bytes, 0); \
     if constexpr (Id == test_id::alltoallv)                                                                        \
       return xio_alltoallv##suffix(w.ctx, w.team, o.dst, w.offsets, w.lengths, o.src, w.offsets, w.lengths);       \
-  }                                                                                                                \
-  template <test_id Id, xio_reduction Op>                                                                          \
-  XIO_DEVICE xio_status_t combine(const name&, const team_work& w, const operands& o) {                            \
-    auto* const dst = values<std::uint32_t>(o.dst);                                                                \
-    const auto* const src = values<std::uint32_t>(o.src);                                                          \
-    if constexpr (Id == test_id::reduce) return xio_reduce##suffix<Op>(w.ctx, w.team, dst, src, o.bytes / 4);      \
-    if constexpr (Id == test_id::reduce_scatter)                                                                   \
-      return xio_reduce_scatter##suffix<Op>(w.ctx, w.team, dst, src, o.bytes / 4);                                 \
   }
 XIO_PERF_MOVES(by_wave, _wave)
 XIO_PERF_MOVES(by_block, _wg)
 #undef XIO_PERF_MOVES
-
-// One sample: w.batch calls.
-template <class Call>
-XIO_DEVICE xio_status_t batched(const team_work& w, Call&& call) {
-  const std::uint32_t batch = in_register(w.batch);
-  return timed(w, [&](std::uint32_t) {
-    xio_status_t status = XIO_OK;
-    for (std::uint32_t i = 0; i < batch && status == XIO_OK; ++i) status = call();
-    return status;
-  });
-}
 
 constexpr std::uint64_t k_checked_syncs = 8;
 
@@ -80,12 +59,6 @@ __global__ void exchange(team_work w) {
   keep(w, batched(w, [&] { return move<Id>(Scope{}, w, o); }));
 }
 
-template <class Scope, test_id Id, xio_reduction Op>
-__global__ void reduction(team_work w) {
-  const operands o = operands::of(w);
-  keep(w, batched(w, [&] { return combine<Id, Op>(Scope{}, w, o); }));
-}
-
 template <test_id Id>
 void launch_sync(scope s, unsigned threads, const team_work& w) {
   XIO_PERF_BY_SCOPE(s, dim3(1), threads_of(s, threads), synchronise, Id)
@@ -97,28 +70,6 @@ void launch_exchange(scope s, unsigned threads, const team_work& w) {
     XIO_PERF_LAUNCH(dim3(1), dim3(threads), exchange<by_wave, Id>);
   } else {
     XIO_PERF_LAUNCH(dim3(1), dim3(threads), exchange<by_block, Id>);
-  }
-}
-
-template <test_id Id, xio_reduction Op>
-void launch_reduction(scope s, unsigned threads, const team_work& w) {
-  if (s == scope::wave) {
-    XIO_PERF_LAUNCH(dim3(1), dim3(threads), reduction<by_wave, Id, Op>);
-  } else {
-    XIO_PERF_LAUNCH(dim3(1), dim3(threads), reduction<by_block, Id, Op>);
-  }
-}
-
-template <test_id Id>
-void launch_reduction(scope s, unsigned threads, const team_work& w) {
-  switch (w.reduction) {
-    case xio_reduction::sum: return launch_reduction<Id, xio_reduction::sum>(s, threads, w);
-    case xio_reduction::prod: return launch_reduction<Id, xio_reduction::prod>(s, threads, w);
-    case xio_reduction::min: return launch_reduction<Id, xio_reduction::min>(s, threads, w);
-    case xio_reduction::max: return launch_reduction<Id, xio_reduction::max>(s, threads, w);
-    case xio_reduction::bit_and: return launch_reduction<Id, xio_reduction::bit_and>(s, threads, w);
-    case xio_reduction::bit_or: return launch_reduction<Id, xio_reduction::bit_or>(s, threads, w);
-    case xio_reduction::bit_xor: return launch_reduction<Id, xio_reduction::bit_xor>(s, threads, w);
   }
 }
 
@@ -135,8 +86,9 @@ void launch_collective(test_id id, scope s, unsigned threads, const team_work& w
     case test_id::fcollect: return launch_exchange<test_id::fcollect>(s, threads, w);
     case test_id::collect: return launch_exchange<test_id::collect>(s, threads, w);
     case test_id::broadcast: return launch_exchange<test_id::broadcast>(s, threads, w);
-    case test_id::reduce: return launch_reduction<test_id::reduce>(s, threads, w);
-    default: return launch_reduction<test_id::reduce_scatter>(s, threads, w);
+    case test_id::reduce:
+      return s == scope::wave ? launch_reduce_by_wave(threads, w) : launch_reduce_by_block(threads, w);
+    default: return s == scope::wave ? launch_scatter_by_wave(threads, w) : launch_scatter_by_block(threads, w);
   }
 }
 
