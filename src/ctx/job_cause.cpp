@@ -2,6 +2,7 @@
 // Why a job stands still. Waits for PEs are edges; the PE at their end, or that they go round, is the cause.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ctx/job_picture.hpp"
@@ -95,8 +96,14 @@ class graph {
   }
 
   std::string two_callers() const {
+    // A workgroup that came later may not have found out by itself.
+    const auto beside = [this](const seen_wait& w) {
+      return w.channel != 0 && std::any_of(waits_.begin(), waits_.end(), [&](const seen_wait* o) {
+               return o->pe == w.pe && o->channel == w.channel && o->workgroup != w.workgroup;
+             });
+    };
     for (const seen_wait* w : waits_)
-      if (w->shared)
+      if (w->shared || beside(*w))
         return fmt::format(
             "two callers of PE {} are in one channel of a team at once, and each takes what is the "
             "other's: workgroup {} waits {}; give each workgroup a channel of its own",

@@ -72,6 +72,7 @@ seen_wait wait_of(const wait_page& p, const dev::wait_note& n) {
     case kind::imm_wait: w.text = fmt::format("for an immediate of {}", whom); return w;
     case kind::team_wait:
       w.shared = n.found != 0;
+      w.channel = n.address;
       w.text = fmt::format("for {} to come to {} of team {}, channel {}", whom,
                            team_call_name(static_cast<std::uint32_t>(n.wanted)), n.address >> 32, n.address & 0xff);
       return w;

@@ -20,7 +20,8 @@ struct seen_wait {
   std::string text;  // "for PE 1 to come to barrier 5 of all"
   double seconds = 0;
   std::uint32_t workgroup = 0;
-  bool shared = false;  // another workgroup of the PE is in the same channel
+  bool shared = false;        // another workgroup of the PE is in the same channel
+  std::uint64_t channel = 0;  // of a team's call: which team and channel
 };
 
 constexpr double k_unknown = -1;
