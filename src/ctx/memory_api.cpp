@@ -10,7 +10,6 @@
 #include "memory/where.hpp"
 
 using xio::entry;
-using xio::fail;
 using xio::not_null;
 using xio::memory::blocks;
 

@@ -29,7 +29,7 @@ hangs() {
   env XIO_TIMEOUT_MS=$((tries * 3000)) "$@" ${XIO_TEST_UNDER:-} "$xiorun" -n "$n" --grace 0 "$builddir/tests/mpi/hang" "$name" "file:$work/drive" \
     >"$work/out" 2>"$work/err" &
   job=$!
-  for _ in $(seq $tries); do
+  for _ in $(seq "$tries"); do
     "$info" --job "$job" >"$work/said" 2>&1
     line=$(head -n 1 "$work/said")
     if [[ $line =~ $first ]]; then break; fi
