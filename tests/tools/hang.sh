@@ -199,7 +199,7 @@ for told in 'barrier 2000 3 PE 2 never came: PE [01] waits for PE 2 to come to b
   grep -qE "in vain. As xio-info --job says: $line" "$work/err" || fail "$name: a deadline tells nothing" "$work/err"
   [ "$(grep -c 'in vain' "$work/err")" = 1 ] || fail "$name: told more than once" "$work/err"
 done
-expect timeout 124 '^PE 1 never came' env XIO_TIMEOUT_MS=60000 "$xiorun" -n 2 --timeout 4 --grace 0 "$builddir/tests/mpi/hang" barrier
+expect timeout 124 '^PE 2 never came' env XIO_TIMEOUT_MS=60000 "$xiorun" -n 3 --timeout 6 --grace 0 "$builddir/tests/mpi/hang" barrier
 expect 'no process' 1 'process 4194999 has ended' "$info" --job 4194999
 expect 'no PE' 1 "process $$ is no PE" "$info" --job $$
 expect 'no number' 2 'give the number of a process, or all' "$info" --job some
