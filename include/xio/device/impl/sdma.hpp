@@ -196,13 +196,6 @@ struct piece {
   XIO_DEVICE u32 slots() const { return copies + signals + counts; }
 };
 
-XIO_DEVICE void fill_piece(const ring_view& r, const chain& op, const piece& p, u64 at, bool last) {
-  if (p.copies != 0) fill_copy(r, at, last && p.signals + p.counts == 0, op.dst, op.src, p.bytes);
-  const u32 code = op.op == XIO_SIGNAL_ADD ? wire::sdma::add_64 : wire::sdma::swap_64;
-  if (p.signals != 0) fill_atomic(r, at + p.copies, last && p.counts == 0, code, op.signal, op.value);
-  if (p.counts != 0) fill_atomic(r, at + p.copies + p.signals, last, wire::sdma::add_64, op.counter, 1);
-}
-
 // The codec of a leaf, which does not wait.
 struct leaf_codec : sdma_codec {
   static constexpr bool k_tries = true;
