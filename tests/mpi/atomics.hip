@@ -149,7 +149,7 @@ constexpr unsigned k_per_pe = k_all_blocks * k_all_threads;
 
 // Compare-swap as a loop: adds 1. Returns how many turns it took at most; a lane never holds what another waits for.
 template <class T>
-__device__ bool add_by_compare_swap(xio_ctx_t ctx, T* word, int pe) {
+__device__ bool add_by_compare_swap(const xio_ctx_t& ctx, T* word, int pe) {
   T expected = xio_atomic_fetch(ctx, word, pe);
   for (int turn = 0; turn < 2000000; ++turn) {
     const T found = xio_atomic_compare_swap(ctx, word, expected, static_cast<T>(expected + 1), pe);

@@ -20,8 +20,8 @@ __host__ __device__ unsigned char byte_of(int from, int to, size_t i, int round)
 enum kind { alltoall, fcollect, broadcast };
 
 template <kind K, bool Wave>
-__device__ xio_status_t move(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, const unsigned char* src, size_t bytes,
-                             int root) {
+__device__ xio_status_t move(const xio_ctx_t& ctx, xio_team_t t, unsigned char* dst, const unsigned char* src,
+                             size_t bytes, int root) {
   if constexpr (K == alltoall)
     return Wave ? xio_alltoall_wave(ctx, t, dst, src, bytes) : xio_alltoall_wg(ctx, t, dst, src, bytes);
   if constexpr (K == fcollect)
@@ -148,7 +148,8 @@ __device__ T combined(int n, size_t b, size_t i) {
 enum reduce_form { apart, in_place, scattered };
 
 template <xio_reduction Op, class T, bool Wave>
-__device__ xio_status_t reduce_by(xio_ctx_t ctx, xio_team_t t, T* dst, const T* src, size_t count, bool scatter) {
+__device__ xio_status_t reduce_by(const xio_ctx_t& ctx, xio_team_t t, T* dst, const T* src, size_t count,
+                                  bool scatter) {
   if (scatter)
     return Wave ? xio_reduce_scatter_wave<Op, T>(ctx, t, dst, src, count)
                 : xio_reduce_scatter_wg<Op, T>(ctx, t, dst, src, count);
@@ -335,7 +336,7 @@ constexpr int k_no_such_root = 1, k_tree = 16;  // from so many members on
 constexpr int k_unlike_calls = sizeof k_unlike / sizeof k_unlike[0];
 
 // Everybody has 4 bytes for everybody, but PE 0 gives member 1 `more`.
-__device__ xio_status_t varied_call(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsigned char* src,
+__device__ xio_status_t varied_call(const xio_ctx_t& ctx, xio_team_t t, unsigned char* dst, unsigned char* src,
                                     size_t* numbers, size_t more) {
   const int me = xio_team_my_pe(t), n = xio_team_n_pes(t);
   size_t *places = numbers, *in = numbers + n, *out = in + n;
@@ -346,7 +347,7 @@ __device__ xio_status_t varied_call(xio_ctx_t ctx, xio_team_t t, unsigned char* 
 }
 
 template <class T>
-__device__ xio_status_t sum(xio_ctx_t ctx, xio_team_t t, void* dst, const void* src, size_t count) {
+__device__ xio_status_t sum(const xio_ctx_t& ctx, xio_team_t t, void* dst, const void* src, size_t count) {
   return xio_reduce_wg<xio_reduction::sum>(ctx, t, static_cast<T*>(dst), static_cast<const T*>(src), count);
 }
 

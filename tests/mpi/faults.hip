@@ -74,7 +74,7 @@ struct outcome {
 };
 
 template <rig::scope S>
-__device__ xio_status_t make(xio_ctx_t c, xio_team_t t, const job& j) {
+__device__ xio_status_t make(const xio_ctx_t& c, xio_team_t t, const job& j) {
   constexpr bool w = S == rig::wave;
   if constexpr (S == rig::thread) return j.call == sync ? xio_team_sync(c, t) : xio_team_barrier(c, t);
   const size_t n = static_cast<size_t>(xio_team_n_pes(t));

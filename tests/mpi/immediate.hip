@@ -27,7 +27,7 @@ class inboxes {
 };
 
 template <scope S>
-__device__ xio_status_t put_imm(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint32_t value, int pe,
+__device__ xio_status_t put_imm(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint32_t value, int pe,
                                 bool nbi) {
   return nbi ? xio_wait(ctx, RIG_BY_SCOPE(S, xio_put_imm_nbi, ctx, dst, src, bytes, value, pe))
              : RIG_BY_SCOPE(S, xio_put_imm, ctx, dst, src, bytes, value, pe);

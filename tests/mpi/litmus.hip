@@ -20,7 +20,7 @@ struct players {
 __device__ inline uint64_t look(const uint64_t* p) { return *p; }
 
 // Waits for the neighbour's word, tells it that the turn is over, and waits for the same from the other side.
-__device__ inline bool turn_over(xio_ctx_t ctx, board* b, const players& p, uint64_t turn) {
+__device__ inline bool turn_over(const xio_ctx_t& ctx, board* b, const players& p, uint64_t turn) {
   return xio_quiet(ctx) == XIO_OK && xio_signal_op(ctx, &b->go, turn, XIO_SIGNAL_SET, p.left) == XIO_OK &&
          xio_signal_wait_until(ctx, &b->go, XIO_CMP_GE, turn) == XIO_OK;
 }
@@ -132,7 +132,7 @@ __device__ inline uint32_t old_words(const uint64_t* words, uint32_t n, uint64_t
   return old;
 }
 
-__device__ inline void ordinary_one(xio_ctx_t ctx, board* b, uint64_t* plain, uint32_t words, const players& p,
+__device__ inline void ordinary_one(const xio_ctx_t& ctx, board* b, uint64_t* plain, uint32_t words, const players& p,
                                     uint64_t turn, uint32_t step, uint32_t* wrong, int* bad) {
   if (step == step_fill) {
     for (uint32_t i = 0; i < words; ++i) plain[i] = turn * 3000 + i;

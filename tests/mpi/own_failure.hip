@@ -12,7 +12,7 @@ constexpr int k_kinds = 8;
 constexpr long long k_most_ms = 2000;
 
 // The wait of that kind, on words that nobody changes.
-__device__ xio_status_t wait_for(xio_ctx_t ctx, int kind, const uint64_t* words, uint32_t* into) {
+__device__ xio_status_t wait_for(const xio_ctx_t& ctx, int kind, const uint64_t* words, uint32_t* into) {
   size_t index = 0, indices[2] = {};
   switch (kind) {
     case 0: return xio_wait_until(ctx, words, XIO_CMP_EQ, 1);

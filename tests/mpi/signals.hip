@@ -11,7 +11,7 @@ constexpr uint32_t k_most = 300008;
 constexpr unsigned k_threads_of[] = {1, 32, 96};
 
 template <scope S>
-__device__ xio_status_t put_signal(xio_ctx_t ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
+__device__ xio_status_t put_signal(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
                                    uint64_t value, xio_signal_op_t op, int pe, bool nbi) {
   if (nbi) {
     RIG_BY_SCOPE(S, xio_put_signal_nbi, ctx, dst, src, bytes, sig, value, op, pe);

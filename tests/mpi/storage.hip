@@ -23,14 +23,14 @@ struct result {
   uint32_t code;
 };
 
-__device__ xio_req_t start(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, const job& j) {
+__device__ xio_req_t start(const xio_ctx_t& ctx, xio_storage_t s, unsigned char* memory, const job& j) {
   if (j.op == op_read) return xio_read_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
   if (j.op == op_write) return xio_write_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
   if (j.op == op_compare) return xio_compare_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
   return xio_write_zeroes_nbi(ctx, s, j.offset, j.bytes);
 }
 
-__device__ xio_status_t finish(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, const job& j) {
+__device__ xio_status_t finish(const xio_ctx_t& ctx, xio_storage_t s, unsigned char* memory, const job& j) {
   if (j.op == op_read) return xio_read(ctx, memory + j.buffer, s, j.offset, j.bytes);
   if (j.op == op_write) return xio_write(ctx, memory + j.buffer, s, j.offset, j.bytes);
   if (j.op == op_compare) return xio_compare(ctx, memory + j.buffer, s, j.offset, j.bytes);

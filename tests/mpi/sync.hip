@@ -14,7 +14,7 @@ constexpr unsigned k_threads_of[] = {1, 32, 96};
 // --- Barrier -----------------------------------------------------------------------------------------
 
 template <scope S>
-__device__ xio_status_t barrier(xio_ctx_t ctx, bool quiet) {
+__device__ xio_status_t barrier(const xio_ctx_t& ctx, bool quiet) {
   return quiet ? RIG_BY_SCOPE(S, xio_barrier_all, ctx) : RIG_BY_SCOPE(S, xio_sync_all, ctx);
 }
 
@@ -256,7 +256,7 @@ constexpr bool k_races_count = false;
 #endif
 constexpr bool may_race(int kind) { return k_races_count && (kind == 7 || kind == 11); }
 
-__device__ bool finds(int kind, xio_ctx_t ctx, uint64_t* word, uint64_t* into, xio_deadline_t end, int me) {
+__device__ bool finds(int kind, const xio_ctx_t& ctx, uint64_t* word, uint64_t* into, xio_deadline_t end, int me) {
   size_t at, list[1];
   uint32_t four;
   if (kind == 0) return xio_test_until(ctx, word, XIO_CMP_NE, 0) == XIO_OK;

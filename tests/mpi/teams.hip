@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned k_threads_of[] = {1, 64, 96};
 
 template <scope S>
-__device__ xio_status_t synchronise(xio_ctx_t ctx, xio_team_t team, bool quiet) {
+__device__ xio_status_t synchronise(const xio_ctx_t& ctx, xio_team_t team, bool quiet) {
   if constexpr (S == rig::thread) return quiet ? xio_team_barrier(ctx, team) : xio_team_sync(ctx, team);
   if constexpr (S == rig::wave) return quiet ? xio_team_barrier_wave(ctx, team) : xio_team_sync_wave(ctx, team);
   if constexpr (S == rig::workgroup) return quiet ? xio_team_barrier_wg(ctx, team) : xio_team_sync_wg(ctx, team);

@@ -40,7 +40,7 @@ __device__ uint64_t fill_cache(const areas& a) {
   return sum;
 }
 
-__device__ int post(xio_ctx_t ctx, const areas& a, const players& p, unsigned group) {
+__device__ int post(const xio_ctx_t& ctx, const areas& a, const players& p, unsigned group) {
   constexpr size_t bytes = k_words * sizeof(uint64_t);
   int bad = 0;
   for (unsigned op = 0; op < k_ops; ++op) {
@@ -77,7 +77,7 @@ __global__ void share_a_ring(xio_ctx_t ctx, areas a, players p, uint32_t* wrong,
 // changed, by an op that the others do not use.
 constexpr unsigned k_polled = 8, k_turns_polled = 3;
 
-__device__ xio_status_t poll_once(xio_ctx_t ctx, unsigned how, const uint64_t* words, uint64_t* in, int pe) {
+__device__ xio_status_t poll_once(const xio_ctx_t& ctx, unsigned how, const uint64_t* words, uint64_t* in, int pe) {
   switch (how) {
     case 0: return xio_get(ctx, in, words, sizeof *in, pe);
     case 1: return xio_get(ctx, in, words, k_polled * sizeof *in, pe);

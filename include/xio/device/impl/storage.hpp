@@ -335,7 +335,7 @@ XIO_DEVICE xio_status_t storage_post(const xio_ctx_t& ctx, const asked_transfer&
     *request = failed_request(status);
     return ctx_fail(c, status, storage_call(a));
   }
-  if constexpr (Wait) return wait_commands(r, world_of(ctx), ticket, 1);
+  if constexpr (Wait) return wait_commands(ring, world_of(ctx), ticket, 1);
   *request = make_storage_request(r, ticket, 1);
   return XIO_OK;
 }
