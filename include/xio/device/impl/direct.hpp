@@ -248,14 +248,16 @@ XIO_DEVICE void copy_rest_alone(unsigned char*& out, const unsigned char*& in, u
   if constexpr (N > 1) copy_rest_alone<From, N / 2>(out, in, left);
 }
 // By one thread, of areas that are aligned to 16 bytes, or as far as pieces of less than that need it. A loop in each
-// op is worth its room for wide copies alone.
-template <source From>
+// op is worth its room for wide copies alone. OwnKnown: this PE's area is known to lie in memory of a device, too.
+template <source From, bool OwnKnown>
 XIO_LEAF void copy_alone_leaf(unsigned char* out, const unsigned char* in, u64 bytes) {
   const return_kept<> back;
+  if constexpr (OwnKnown || From == source::own) out = in_device_memory(out);
+  if constexpr (OwnKnown || From == source::peer) in = in_device_memory(in);
   constexpr u32 batch = k_alone_in_flight < k_batch<From, vec16> ? k_alone_in_flight : k_batch<From, vec16>;
   constexpr u32 rest = batch > 8 ? 8 : batch > 4 ? 4 : batch > 2 ? 2 : 1;  // the largest power of two below
   static_assert(batch <= 16);
-  while (bytes >= batch * sizeof(vec16)) copy_on<From, batch>(out, in, bytes);
+  XIO_ROLLED while (bytes >= batch * sizeof(vec16)) copy_on<From, batch>(out, in, bytes);
   copy_rest_alone<From, rest>(out, in, bytes);
   if (bytes != 0) copy_pieces<From, false>(out, in, static_cast<u32>(bytes));
 }
@@ -272,8 +274,10 @@ XIO_DEVICE void copy_alone(unsigned char* out, const unsigned char* in, u64 byte
     store_word<u32>(out, load_word<From, u32>(in));
   } else if (bytes == 16) {
     copy_on<From, 1>(out, in, bytes);
+  } else if (lies_in_device_memory(From == source::own ? in : out)) {
+    copy_alone_leaf<From, true>(out, in, bytes);
   } else {
-    copy_alone_leaf<From>(out, in, bytes);
+    copy_alone_leaf<From, false>(out, in, bytes);
   }
 }
 

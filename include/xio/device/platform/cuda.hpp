@@ -14,6 +14,8 @@ XIO_DEVICE T* in_device_memory(T* p) {
   return static_cast<T*>(const_cast<void*>(__cvta_global_to_generic(reinterpret_cast<std::size_t>(p))));
 }
 
+XIO_DEVICE bool lies_in_device_memory(const void* p) { return __isGlobal(p) != 0; }
+
 #define XIO_INLINE_LAMBDA
 
 XIO_DEVICE bool bit_of(u32 mask, u32 i) {

@@ -124,6 +124,7 @@ XIO_DEVICE void load_words_past_caches(Word (&v)[N], const unsigned char* p, u64
 
 // --- Where the machine has nothing better ------------------------------------------------------------
 #if !defined(XIO_ON_CUDA)
+XIO_DEVICE bool lies_in_device_memory(const void*) { return false; }
 
 template <scope S, order O, class T>
 XIO_DEVICE void add(T* p, T value) {

@@ -92,6 +92,9 @@ XIO_DEVICE void wake_devices();
 // that could be to any need more instructions, atomics above all.
 template <class T>
 XIO_DEVICE T* in_device_memory(T* p);
+// Whether it is such a pointer, where that costs one instruction and a copy by a function that does not know it
+// takes 1.4 to 1.7 times as long (H200). Elsewhere false.
+XIO_DEVICE bool lies_in_device_memory(const void* p);
 // The same address of a word to which one lane of a wave adds, and the compiler does not know that lanes share it. LLVM
 // would add up first what the lanes add to an address that they have in common, by a loop of a dozen instructions that
 // brings a lone lane nothing.
