@@ -49,6 +49,7 @@ constexpr launcher k_launchers[] = {
     {"PALS", "PALS_RANKID", {"PALS_SIZE", "PALS_NRANKS"}, "PALS_LOCAL_SIZE", nullptr},
     {"a launcher that speaks PMIx", "PMIX_RANK", {"PMIX_SIZE"}, "PMIX_LOCAL_SIZE", nullptr},
     {"jsrun", "JSM_NAMESPACE_RANK", {"JSM_NAMESPACE_SIZE"}, nullptr, nullptr},
+    {"ALPS", "ALPS_APP_PE", {nullptr}, nullptr, nullptr},
     {"Flux", "FLUX_TASK_RANK", {"FLUX_JOB_SIZE"}, nullptr, nullptr},
     {"torchrun", "RANK", {"WORLD_SIZE"}, "LOCAL_WORLD_SIZE", "LOCAL_RANK"},
 };

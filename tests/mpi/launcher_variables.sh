@@ -71,6 +71,7 @@ refused 'PALS started at least 3 tasks \(PALS_LOCAL_SIZE=3\)' PALS_RANKID=1 PALS
 refused 'PALS started at least 2 tasks \(PALS_RANKID=1\)' PALS_RANKID=1 PALS_LOCAL_SIZE=1
 refused 'PALS started 6 tasks' PALS_RANKID=0 PALS_SIZE=6
 refused 'jsrun started 4 tasks \(JSM_NAMESPACE_SIZE=4\)' JSM_NAMESPACE_RANK=1 JSM_NAMESPACE_SIZE=4
+refused 'ALPS started at least 2 tasks \(ALPS_APP_PE=1\)' ALPS_APP_PE=1
 # Open MPI reaches no server, and changes the rank on its way to a world of one.
 refused 'a launcher that speaks PMIx started at least 2 tasks \(PMIX_RANK=1\)' PMIX_RANK=1 PMIX_NAMESPACE=job
 refused 'MVAPICH started 2 tasks' MV2_COMM_WORLD_RANK=0 MV2_COMM_WORLD_SIZE=2
