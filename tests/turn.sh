@@ -5,15 +5,19 @@
 # the turn; `make check-times` adds the lines up.
 set -u
 turns=${XIO_TEST_TURNS:-$XIO_TEST_BUILDDIR/tests/turns}
+# One looks for a free core, and those behind it wait in the kernel: to look takes a process each time.
 take_core() {
-  local core
-  for ((core = $(nproc); core > 0; --core)); do
+  local core cores
+  cores=$(nproc)
+  exec 7>>"$turns.next"
+  flock -x 7
+  for ((core = cores; ; core = core > 1 ? core - 1 : cores)); do
     exec 8>>"$turns.$core"
-    if flock -n 8; then return 0; fi
+    if flock -w 0.2 8; then break; fi
   done
-  return 1
+  exec 7>&-
 }
-if [ "$1" = -s ]; then until take_core; do sleep 0.1; done; fi
+if [ "$1" = -s ]; then take_core; fi
 exec 9>>"$turns"
 case $1 in -x) flock -x 9 ;; *) flock -s 9 ;; esac
 TIMEFORMAT='test took %1R s, CPU %1U + %1S s'

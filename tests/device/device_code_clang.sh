@@ -7,7 +7,7 @@ set -euo pipefail
 . "$XIO_TEST_BUILDDIR/tests/env.sh"
 
 by=clang
-targets=(gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201)
+mapfile -t targets < <("$srcdir/tests/leave_out" device_code_clang gfx{90a,942,950,1030,1100,1201})
 for name in clang-22 clang-23 clang-21 clang-20 clang; do
   if ! command -v $name >/dev/null; then continue; fi
   # -nogpulib and -nogpuinc: no device libraries, and none of the headers that clang would take from HIP by itself.

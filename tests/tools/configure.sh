@@ -19,8 +19,6 @@ configured() {
   (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,verbs,oshmem,gtest,cli11} \
     "${@:2}") >"$out" 2>&1
 }
-# leaves NAME: whether tests/leave_out has this case.
-leaves() { [ -z "$("$srcdir/tests/leave_out" configure "$1")" ]; }
 says() { grep -qE -- "$1" "$out" || fail "configure does not say: $1" <(tail -n 40 "$out"); }
 
 # A compiler that finds none of the required libraries, and no pkg-config file of theirs.
@@ -128,32 +126,24 @@ Version: 1.0.6
 Libs: -L$rocm/lib -lhsakmt
 Cflags: -I$rocm/include
 END
-if ! leaves login; then
-  if ! PKG_CONFIG_PATH=$rocm/lib/pkgconfig configured login LDFLAGS="-L$at"; then fail "configure failed without a GPU"; fi
-  says '^checking for what pkg-config says of libhsakmt\.\.\. no'
-  says '^  hsakmt: yes'
-  links_hsakmt login
-  says '^  platform: hip, '
-  platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone, and this machine has none \(no /dev/kfd\); --with-gpu=host builds for its CPU"
-fi
+if ! PKG_CONFIG_PATH=$rocm/lib/pkgconfig configured login LDFLAGS="-L$at"; then fail "configure failed without a GPU"; fi
+says '^checking for what pkg-config says of libhsakmt\.\.\. no'
+says '^  hsakmt: yes'
+links_hsakmt login
+says '^  platform: hip, '
+platform hip "hipcc is at $rocm/bin/hipcc: programs run on AMD GPUs alone, and this machine has none \(no /dev/kfd\); --with-gpu=host builds for its CPU"
 # A GPU whose driver is not loaded.
 mkdir -p "$at/machine/sys/bus/pci/devices/0000:c1:00.0"
 echo 0x1002 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/vendor"
 echo 0x120000 >"$at/machine/sys/bus/pci/devices/0000:c1:00.0/class"
-if ! leaves driverless; then
-  configured driverless --no-create PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || fail "configure failed without the driver"
-  platform hip ".*, and the one here \(0000:c1:00.0\) has no /dev/kfd: load the amdgpu driver"
-fi
-if ! leaves forced; then
-  configured forced --no-create --with-gpu=host || fail "configure --with-gpu=host failed"
-  platform host "--with-gpu=host asks for it: kernels run on CPU threads, and no GPU is used, although this machine has an AMD GPU \(0000:c1:00.0\); --with-gpu=hip builds for it"
-fi
+configured driverless --no-create PKG_CONFIG="$at/bin/pkg-config" LDFLAGS="-L$at" || fail "configure failed without the driver"
+platform hip ".*, and the one here \(0000:c1:00.0\) has no /dev/kfd: load the amdgpu driver"
+configured forced --no-create --with-gpu=host || fail "configure --with-gpu=host failed"
+platform host "--with-gpu=host asks for it: kernels run on CPU threads, and no GPU is used, although this machine has an AMD GPU \(0000:c1:00.0\); --with-gpu=hip builds for it"
 # Neither.
 rm -r "$at/machine"
-if ! leaves neither; then
-  configured neither --no-create || fail "configure failed on a machine without hipcc and GPU"
-  platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
-fi
+configured neither --no-create || fail "configure failed on a machine without hipcc and GPU"
+platform host "no hipcc was found: kernels run on CPU threads, and no GPU is used"
 
 # ---- MPI by a wrapper of which little is known -------------------------------------------------------------------------
 # As wrappers of MPICH's kin: they know -show, or -compile_info and -link_info, and nothing else; and a compiler that is a
@@ -194,7 +184,6 @@ printf '#!/bin/sh\nexec %s "$@" -I%s -L%s -lmpich\n' "${CC:-cc}" "$mpi" "$mpi" >
 chmod +x "$at/bin/craycc"
 with=(--with-gpu=host --with-mpi PKG_CONFIG="$at/bin/pkg-config")
 for way in show info; do
-  if leaves $way; then continue; fi
   configured $way "${with[@]}" MPICC="$at/bin/mpicc-$way" || fail "configure found no MPI by mpicc ($way)"
   says "^checking for MPICH by .*/mpicc-$way \($way\)\.\.\. yes"
   says '^  mpi: modules for MPICH, launcher'
@@ -202,10 +191,8 @@ for way in show info; do
   grep -q "^MPICH_LIBRARY = .*libmpich.so.12.*$mpi/libmpich.so.12" "$at/$way/Makefile" ||
     fail "the module does not know the library of mpicc ($way): $(grep '^MPICH_LIBRARY' "$at/$way/Makefile")"
 done
-if ! leaves cray; then
-  configured cray "${with[@]}" CC="$at/bin/craycc" || fail "configure found no MPI in a compiler that has it"
-  says '^checking for MPICH in .*/craycc itself\.\.\. yes'
-  says '^  mpi: modules for MPICH, launcher not found'
-fi
+configured cray "${with[@]}" CC="$at/bin/craycc" || fail "configure found no MPI in a compiler that has it"
+says '^checking for MPICH in .*/craycc itself\.\.\. yes'
+says '^  mpi: modules for MPICH, launcher not found'
 
 finish configure

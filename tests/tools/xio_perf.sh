@@ -3,7 +3,6 @@
 # What xio-perf measures and prints: every test with two PEs or alone, every route, three formats, a picture.
 # shellcheck source=tests/tools/said.sh
 . "${0%/*}/said.sh" || exit 1
-perf=$builddir/xio-perf
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 unset "${!XIO_RUN_@}" XIO_ROUTE XIO_BACKEND 2>/dev/null

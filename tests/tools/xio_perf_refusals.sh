@@ -3,7 +3,6 @@
 # What xio-perf refuses, with which sentence, and how it ends when something fails.
 # shellcheck source=tests/tools/said.sh
 . "${0%/*}/said.sh" || exit 1
-perf=$builddir/xio-perf
 if [ ! -x "$perf" ]; then skip 'this build has no xio-perf: it wants nlohmann-json'; fi
 if [ "$gpu" = hip ] && [ ! -e /dev/kfd ]; then skip 'no AMD GPU here'; fi
 unset "${!XIO_@}" 2>/dev/null
