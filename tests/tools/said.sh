@@ -27,9 +27,9 @@ has_line() {
   local line
   while IFS= read -r line; do
     [[ $line =~ $1 ]]
-    case $? in 0) return 0 ;; 2) break ;; esac # 2: one that grep alone takes
+    case $? in 0) return 0 ;; 2) grep -qE -- "$1" <<<"$out"; return ;; esac # 2: one that grep alone takes
   done <<<"$out"
-  [ "$line" != '' ] && grep -qE -- "$1" <<<"$out"
+  return 1
 }
 says() {
   checks=$((checks + 1))
