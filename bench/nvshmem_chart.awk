@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # docs/nvshmem.svg out of what bench/vs_nvshmem printed: how many times NVSHMEM's time is XIO's, of puts and gets, by size.
-#   bench/vs_nvshmem of bench/results/2026-11-27-2xh100 | awk -f bench/nvshmem_chart.awk >docs/nvshmem.svg
+#   bench/vs_nvshmem of bench/results/2026-11-30-2xh200 | awk -f bench/nvshmem_chart.awk >docs/nvshmem.svg
 BEGIN {
   FS = " *[|] *"
   width = 354; height = 210; top = 64; gap = 428; left = 48
@@ -9,7 +9,7 @@ BEGIN {
   split("by a thread,by a warp,by a block of 256", names, ",")
   # Where a line's name ends, beside the line: size and ratio.
   split("512 4096 65536 128 4096 16384", at_size, " ")
-  split("2.6 1.6 0.82 6.2 9.2 2.1", at_ratio, " ")
+  split("2.6 1.6 0.82 6.2 9.2 1.25", at_ratio, " ")
 }
 $2 == "put_lat" || $2 == "get_lat" { ratio[$2, $3, $4] = $7; if ($3 == "thread" && $2 == "put_lat") sizes[++n] = $4 }
 function x_of(size) { return width * log(size / first) / log(last / first) }
@@ -42,7 +42,7 @@ END {
   print ".c1{stroke:#4493f8}.c2{stroke:#3fb950}.c3{stroke:#f0883e}.n1{fill:#4493f8}.n2{fill:#3fb950}.n3{fill:#f0883e}}"
   print "</style>"
   print "<rect class=\"page\" x=\"0.5\" y=\"0.5\" width=\"879\" height=\"315\" rx=\"8\"/>"
-  print "<text class=\"s\" x=\"16\" y=\"24\">NVSHMEM 3's time / XIO's on two H100s of one machine: above 1 XIO is faster</text>"
+  print "<text class=\"s\" x=\"16\" y=\"24\">NVSHMEM 3's time / XIO's on two H200s of one machine: above 1 XIO is faster</text>"
   panel("put_lat", "put, and quiet", left, 0)
   panel("get_lat", "get (NVSHMEM: and quiet)", left + gap, 3)
   print "</svg>"

@@ -33,7 +33,7 @@ NVSHMEM_RMA=$at/lost refuses '1 5' 'no GPU here'
 NVSHMEM_RMA=$at/none refuses '1 5' 'none is missing'
 for runs in 0 x '3 0'; do refuses "$runs" 'is no number from 1 up'; done
 # README's picture is that of the figures which docs/performance.md names; a release has none.
-measured=$srcdir/bench/results/2026-11-27-2xh100
+measured=$srcdir/bench/results/2026-11-30-2xh200
 if [ -e "$measured" ]; then
   "$srcdir/bench/vs_nvshmem" of "$measured" | awk -f "$srcdir/bench/nvshmem_chart.awk" | cmp - "$srcdir/docs/nvshmem.svg" || fail "docs/nvshmem.svg is not what bench/nvshmem_chart.awk makes of $measured"
 fi
