@@ -5,6 +5,7 @@
 //
 //   bench/plain_cufile FILE read|write BYTES DEPTH SECONDS     CUFILE_LIBRARY: its file, libcufile.so.0 unless given
 //
+// The file is opened with O_DIRECT where CUFILE_DIRECT=1 says so, else its data come from the page cache.
 // Without the driver nvidia-fs cuFile copies by the CPU (its compatibility mode), and the program says so.
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -119,8 +120,9 @@ int main(int argc, char** argv) {
   check(cudaSetDevice(0) == cudaSuccess && cudaFree(nullptr) == cudaSuccess, "cudaSetDevice");
   check(driver_open().code == 0, "cuFileDriverOpen");
   const bool reads = std::strcmp(argv[2], "read") == 0;
-  int fd = open(argv[1], (reads ? O_RDONLY : O_RDWR) | O_DIRECT);
-  if (fd < 0) fd = open(argv[1], reads ? O_RDONLY : O_RDWR);
+  const char* const direct = std::getenv("CUFILE_DIRECT");
+  const int past = direct != nullptr && std::strcmp(direct, "1") == 0 ? O_DIRECT : 0;
+  const int fd = open(argv[1], (reads ? O_RDONLY : O_RDWR) | past);
   struct stat info {};
   if (fd < 0 || fstat(fd, &info) != 0) leave(std::string(argv[1]) + ": " + std::strerror(errno));
   const int cached = open(argv[1], O_RDONLY);

@@ -46,11 +46,14 @@ std::string us(std::uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns 
 
 void append_span(std::string& to, const recorder& r, std::uint64_t id) {
   const kept_span& s = r.spans[id % k_kept];
+  const bool call = std::string_view(s.kind) == "call";
+  // Readers have a line for each name of what may overlap: a NIC's writes and a drive's are two.
+  const std::string name = call ? s.name : fmt::format("{} {}", s.kind, s.name);
   const auto event = [&](char phase, std::uint64_t at, const std::string& more) {
     to += fmt::format(R"(,{}{{"ph":"{}","cat":"{}","name":"{}","pid":{},"tid":{},"ts":{}{}}})", "\n", phase, s.kind,
-                      s.name, r.pe, s.thread, us(at - r.lead), more);
+                      name, r.pe, s.thread, us(at - r.lead), more);
   };
-  if (std::string_view(s.kind) == "call") return event('X', s.begin, R"(,"dur":)" + us(s.end - s.begin));
+  if (call) return event('X', s.begin, R"(,"dur":)" + us(s.end - s.begin));
   const std::string key = fmt::format(R"(,"id":"{}.{}")", r.pe, id);
   std::string args = fmt::format(R"(,"args":{{"bytes":{})", s.bytes);
   if (s.pe != k_none) args += fmt::format(R"(,"for PE":{})", s.pe);

@@ -45,7 +45,8 @@ std::unique_ptr<drive> open_drive(session& s, const settings& set, const plan& p
   if (p.what->how != shape::storage || s.me() != 0) return nullptr;
   std::uint64_t bytes = 0;
   for (const std::uint64_t size : p.sizes) bytes = std::max(bytes, stored_bytes(p, size, m));
-  return std::make_unique<drive>(s, set.storage, bytes, std::min(p.ctas, 64u), p.what->id == test_id::nvme_write);
+  return std::make_unique<drive>(s, set.storage, bytes, std::min(p.ctas, 64u), p.what->id == test_id::nvme_write,
+                                 set.direct);
 }
 
 void say_left_out(const session& s, const plan& p, const char* why) {

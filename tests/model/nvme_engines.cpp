@@ -119,6 +119,42 @@ TEST_F(engines, a_cached_block_is_read_at_once) {
   EXPECT_TRUE(over(*e).empty());  // told once
 }
 
+// Where there are cores for others, all long reads but one are the kernel's threads'; short ones and writes are not.
+TEST_F(engines, long_reads_that_come_together_are_divided) {
+  using xio::model::nvme::k_cores_for_others, xio::model::nvme::k_long_read;
+  constexpr std::size_t blocks = k_long_read / k_block;
+  for (const unsigned cores : {k_cores_for_others, k_cores_for_others - 1}) {
+    patient.clear();
+    const auto e = over_ledger({.prompt = std::chrono::seconds(100), .cores = cores});
+    for (const std::size_t first : {std::size_t{0}, k_blocks - blocks}) {
+      file_job& j = job(first, file_job::kind::read);
+      j.parts = {{memory.data() + first * k_block, k_long_read}};
+      e->start(j);
+    }
+    e->start(job(1, file_job::kind::read));
+    const bool divided = cores == k_cores_for_others;
+    EXPECT_EQ(over(*e).size(), divided ? 2u : 3u);
+    ASSERT_EQ(patient.size(), divided ? 1u : 0u);
+    EXPECT_PAIRS((jobs[0].apart, false), (jobs[1].apart, false), (jobs[k_blocks - blocks].apart, divided));
+    EXPECT_TRUE(patient.empty() || patient[0] == &jobs[k_blocks - blocks]);
+  }
+}
+// And these read what is there.
+TEST_F(engines, a_thread_of_the_kernel_reads_the_file) {
+  const auto e = xio::model::nvme::make_uring_engine(fd);
+  if (e == nullptr) GTEST_SKIP() << "no io_uring";
+  file_job& j = job(5, file_job::kind::read);
+  j.apart = true;
+  e->start(j);
+  std::vector<file_job*> done;
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+       done.empty() && std::chrono::steady_clock::now() < until;)
+    done = over(*e);
+  EXPECT_EQ(done, std::vector<file_job*>{&j});
+  EXPECT_EQ(j.error, 0);
+  EXPECT_TRUE(stamped(memory.data() + 5 * k_block, 5 * k_block, k_block));
+}
+
 TEST_F(engines, a_read_behind_the_end_is_an_error) {
   const auto e = over_ledger();
   file_job& j = job(k_blocks - 1, file_job::kind::read);

@@ -65,7 +65,7 @@ for pe in 0, 1:
     assert all(kinds['b'][i]['ts'] <= kinds['e'][i]['ts'] for i in kinds['b']), kinds
     assert {'xio_ctx_create', 'xio_finalize'} <= calls, calls
     done = [(e['cat'], e['name'], e['args'].get('for PE'), e['args']['bytes']) for e in kinds['b'].values()]
-    assert done == ([('op', 'write', 1, 8)] * 5 if pe == 0 else [('drive', 'read', None, 4096)] * 4), done
+    assert done == ([('op', 'op write', 1, 8)] * 5 if pe == 0 else [('drive', 'drive read', None, 4096)] * 4), done
 END
 # What the strict reader finds; other readers, where they are there, have to take it, too.
 look() {
@@ -110,7 +110,7 @@ events = json.load(open(sys.argv[1]))
 waits = {e['id']: e for e in events if e.get('cat') == 'wait' and e['ph'] == 'b'}
 ends = {e['id']: e for e in events if e.get('cat') == 'wait' and e['ph'] == 'e'}
 calls = [e for e in events if e['ph'] == 'X' and e['name'] == 'xio_host_barrier']
-[(key, wait)] = [(k, w) for k, w in waits.items() if w['name'] == 'xio_signal_wait_until']
+[(key, wait)] = [(k, w) for k, w in waits.items() if w['name'] == 'wait xio_signal_wait_until']
 took = (ends[key]['ts'] - wait['ts']) / 1e3
 assert 250 < took < 5000, took
 # Between the barriers before it and behind it, as far as its clock is compared well.

@@ -66,6 +66,7 @@ refuses '--bidir is for tests in which one PE sends' nvme_read --bidir
 for value in no false 2; do refuses '--bidir takes no value' put_lat "--bidir=$value"; done
 refuses '--lockstep goes with' put_lat --lockstep
 refuses '--access goes with' put_lat --access scattered
+refuses '--direct goes with' put_lat --direct
 refuses '--repeat goes with' put_lat -r 3
 refuses 'sdma_copy goes by' sdma_copy --route rdma
 refuses 'packets of 6 bytes are not measured' packet_pingpong -b 6 -e 6

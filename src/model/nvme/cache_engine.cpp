@@ -36,6 +36,7 @@ class cache_engine : public file_engine {
     now_ = {};
     // Not mapped before there is a job: a file that is being opened is not as long yet as it will be.
     if (tries_ && pages_ == nullptr && !started_.empty()) pages_ = std::make_unique<mapped_file>(fd_);
+    hand_over_long_reads();
     const bool many = started_.size() > k_few;
     for (file_job* job : started_) {
       if (direct_ && is_whole_pages(*job))
@@ -72,6 +73,18 @@ class cache_engine : public file_engine {
 
   static bool fit(const file_job& job) {
     return job.what == file_job::kind::read || (job.what == file_job::kind::write && !job.durable);
+  }
+
+  // All but the first, and before this thread makes that.
+  void hand_over_long_reads() {
+    bool another = false;
+    const auto others = [&](file_job* job) {
+      job->apart = !direct_ && how_.cores >= k_cores_for_others && job->what == file_job::kind::read &&
+                   job->parts[job->part].iov_len >= k_long_read && std::exchange(another, true);
+      if (job->apart) be_patient(*job);
+      return job->apart;
+    };
+    if (std::erase_if(started_, others) != 0) patient_->kick();
   }
 
   void be_patient(file_job& job) {

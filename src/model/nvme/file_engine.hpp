@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace xio {
@@ -30,6 +31,7 @@ struct file_job {
   // yet.
   enum class way { cache, direct, library, staged, declined } by = way::cache;
   bool unmapped = false;  // a staged job's memory went away: it is copied no more
+  bool apart = false;     // by a thread of the kernel's from the start, beside others
 
   // Takes `bytes` from the front of what is left. True when nothing is left.
   bool advance(std::size_t bytes);
@@ -81,7 +83,12 @@ struct trying {
   std::chrono::microseconds prompt{500};
   int rest = 10;
   long (*sleeps)() = &nvme::sleeps;
+  unsigned cores = std::thread::hardware_concurrency();
 };
+// One thread copies some 8 GB/s out of the page cache. Of long reads that come together it makes one, where there are
+// cores for others.
+constexpr std::size_t k_long_read = 128 << 10;
+constexpr unsigned k_cores_for_others = 4;
 // Does at once what the page cache can do at once, and gives the rest to `patient`. direct: whole pages are the rest.
 std::unique_ptr<file_engine> make_cache_engine(int fd, std::unique_ptr<file_engine> patient, trying how = {},
                                                bool direct = false);

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <liburing.h>
 #include <linux/falloc.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -14,11 +16,16 @@ namespace {
 
 constexpr unsigned k_entries = 256;
 constexpr std::size_t k_parts_at_once = 1024;
+constexpr unsigned k_most_threads = 8;           // of the kernel's, for what is in files
+constexpr unsigned k_register_max_workers = 19;  // IORING_REGISTER_IOWQ_MAX_WORKERS, linux/io_uring.h
 
 class uring_engine : public file_engine {
  public:
   uring_engine(int fd, int direct, std::span<std::byte> fixed) : fd_(fd), direct_(direct) {
     usable_ = io_uring_queue_init(k_entries, &ring_, 0) == 0;
+    // Four for each core otherwise. Kernels before 5.15 do not know it.
+    unsigned most[] = {k_most_threads, 0};
+    if (usable_) (void)syscall(SYS_io_uring_register, ring_.ring_fd, k_register_max_workers, most, 2);
     const iovec one{fixed.data(), fixed.size()};
     // Refused beyond RLIMIT_MEMLOCK, and then done without.
     if (usable_ && !fixed.empty() && io_uring_register_buffers(&ring_, &one, 1) == 0) fixed_ = fixed;
@@ -95,6 +102,7 @@ class uring_engine : public file_engine {
     else
       io_uring_prep_writev2(sqe, fd, parts, count, job.offset, job.durable ? RWF_DSYNC : 0);
     if (fixed && job.durable) sqe->rw_flags = RWF_DSYNC;
+    if (job.apart) io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
     io_uring_sqe_set_data(sqe, &job);
   }
 

@@ -177,7 +177,7 @@ std::uint64_t queue::run_slice(const surroundings& around) {
     }
   }
   if (m.row == rows) {
-    trace::end({"copy", reads ? "copy" : "fill", m.began, m.size.width * rows, trace::k_none, number_});
+    trace::end({"engine", reads ? "copy" : "fill", m.began, m.size.width * rows, trace::k_none, number_});
     if (&m != &window_.back()) m = std::move(window_.back());
     window_.pop_back();
   }

@@ -58,7 +58,7 @@ std::string drive::make_file(std::uint64_t bytes) {
   return fmt::format("/proc/self/fd/{}", own_.get());
 }
 
-drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes)
+drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes, bool direct)
     : session_(s), name_(name), bytes_(bytes) {
   if (name_.empty()) {
     path_ = make_file(bytes);
@@ -75,6 +75,7 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
     attr.flags = XIO_STORAGE_READ_ONLY;
   else if (disk)
     attr.flags = XIO_STORAGE_CREATE;  // --i-know was said
+  if (direct) attr.flags |= XIO_STORAGE_DIRECT;
   checked(xio_storage_open(s.world(), name_.c_str(), &attr, &storage_), "xio_storage_open");
   checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
   if (size_ < bytes_)

@@ -9,7 +9,7 @@ namespace xio::perf {
 class drive {
  public:
   // bytes: that tests will touch, from offset 0 on. writes: tests will write. Local.
-  drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes);
+  drive(session& s, const std::string& name, std::uint64_t bytes, std::uint32_t queues, bool writes, bool direct);
   ~drive();
   drive& operator=(drive&&) = delete;
 

@@ -27,6 +27,13 @@ T* symmetric(xio_world_t* world, std::size_t bytes) {
   return static_cast<T*>(block);
 }
 
+// Whole pages of a file go by hipFile and cuFile, and past the page cache, only from and to whole pages.
+char* pages(xio_world_t* world, std::size_t bytes) {
+  void* block = nullptr;
+  xio::perf::checked(xio_align(world, 4096, bytes, &block), "xio_align");
+  return static_cast<char*>(block);
+}
+
 }  // namespace
 
 void checked(xio_status_t status, const char* what) {
@@ -116,8 +123,8 @@ session::session(const std::function<heap_need(int)>& need_for, int n_guess) {
     need = now;
   }
   me_ = xio_my_pe(world_);
-  src = symmetric<char>(world_, need.src + k_guard);
-  dst = symmetric<char>(world_, need.dst + k_guard);
+  src = pages(world_, need.src + k_guard);
+  dst = pages(world_, need.dst + k_guard);
   words_ = symmetric<words>(world_, sizeof(words));
   exchange_ = symmetric<char>(world_, 2 * k_exchanged * sizeof(double));
   fill_pattern(src, me_, need.src);

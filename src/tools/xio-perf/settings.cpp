@@ -217,6 +217,7 @@ void add_ways(tools::command& app, settings& s) {
       .type("NAME");
   add_choice<bool>(app, "--access", accesses(), "order of the places of nvme_read and nvme_write", false,
                    [&](const auto&, bool scattered) { s.scattered = scattered; });
+  app.flag("--direct", s.direct, "nvme_read and nvme_write of a file go past the page cache, where that can be");
   app.flag("--i-know", s.i_know,
            "nvme_write may write over what is on that drive, or over a file's data that no test wrote");
   add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
@@ -306,6 +307,7 @@ std::string objection(const settings& s) {
     return "--team goes with collectives of teams, and with team_create";
   if (!s.storage.empty() && !storage) return "--storage goes with nvme_read and nvme_write";
   if (s.scattered && !storage) return "--access goes with nvme_read and nvme_write";
+  if (s.direct && !storage) return "--direct goes with nvme_read and nvme_write";
   const bool writes = asked([](auto* t) { return t->id == test_id::nvme_write; });
   if (std::string lost = writes ? lost_by_writing(s) : ""; !lost.empty()) return lost + "; say --i-know if that may be";
   if (s.i_know && !writes) return "--i-know goes with nvme_write";

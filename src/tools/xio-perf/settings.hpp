@@ -33,7 +33,7 @@ struct settings {
   xio_route_t route = XIO_ROUTE_AUTO;
   std::string storage;
   bool scattered = false;  // --access
-  bool i_know = false;
+  bool i_know = false, direct = false;
   tools::table_format format = tools::table_format::table;
   bool wide = false;  // the table has all its columns, also beyond 80 characters
   std::string plot;
