@@ -228,7 +228,7 @@ TEST(handshake, gives_both_ends_keys_that_the_shared_key_alone_does_not) {
   const auto key = key_of(k_key);
   const auto banner = make_banner(root_pair());
   const auto hello = make_hello(key, banner, 1, 2, peer_pair());
-  const auto peer = peer_keys(key, banner, hello);
+  const auto peer = peer_keys(key_of(k_key), banner, hello);
   const auto root = derive_keys(key, banner, hello, root_pair(), link_end::root).value();
   const auto late = derive_keys(key, banner, hello, xio::ephemeral_key(), link_end::root).value();
   const auto same = [](const secret& a, const secret& b) {
@@ -372,6 +372,17 @@ TEST_F(frames, cut_by_the_end_of_the_connection_are_a_dead_peer) {
   EXPECT_NE(o.sentence.find("rank 1 (test) is gone"), std::string::npos) << o.sentence;
 }
 
+// What a rank that has the key heard and said.
+std::pair<banner_bytes, hello_bytes> said_hello(raw_connection& c, std::uint32_t rank, std::uint32_t size) {
+  banner_bytes banner{};
+  const auto got = c.receive(k_banner_bytes);
+  EXPECT_EQ(got.size(), k_banner_bytes);
+  std::copy_n(got.begin(), std::min(got.size(), banner.size()), banner.begin());
+  const auto hello = make_hello(key_of(k_key), banner, rank, size, peer_pair());
+  c.send_bytes(hello.data(), hello.size());
+  return {banner, hello};
+}
+
 // In a whole world: a proven rank that sends an altered frame ends it for everybody, with its name.
 TEST(meddling, with_a_frame_is_named_on_every_rank) {
   const int port = free_port();
@@ -380,14 +391,8 @@ TEST(meddling, with_a_frame_is_named_on_every_rank) {
       connect_tcp(tcp_options(port, rank, 3))->barrier();
       return;
     }
-    const auto key = key_of(k_key);
     raw_connection c(port);
-    banner_bytes banner;
-    const auto got = c.receive(k_banner_bytes);
-    ASSERT_EQ(got.size(), k_banner_bytes);
-    std::copy(got.begin(), got.end(), banner.begin());
-    const auto hello = make_hello(key, banner, 2, 3, peer_pair());
-    c.send_bytes(hello.data(), hello.size());
+    said_hello(c, 2, 3);
     EXPECT_EQ(c.receive(k_reply_bytes).size(), k_reply_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
     const std::byte forged[4 + 17 + 16] = {std::byte{17 + 16}};
@@ -409,17 +414,12 @@ TEST(meddling, with_empty_frames_is_refused) {
       connect_tcp(tcp_options(port, 0, 2))->barrier();
       return;
     }
-    const auto key = key_of(k_key);
     raw_connection c(port);
-    banner_bytes banner;
-    const auto got = c.receive(k_banner_bytes);
-    ASSERT_EQ(got.size(), k_banner_bytes);
-    std::copy(got.begin(), got.end(), banner.begin());
-    const auto hello = make_hello(key, banner, 1, 2, peer_pair());
-    c.send_bytes(hello.data(), hello.size());
+    const auto [banner, hello] = said_hello(c, 1, 2);
     EXPECT_EQ(c.receive(k_reply_bytes).size(), k_reply_bytes);
     EXPECT_EQ(c.receive(4 + 1 + k_frame_tag_bytes).size(), 4 + 1 + k_frame_tag_bytes);  // welcome
-    sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key, banner, hello), link_end::peer, "rank 0");
+    sealed_link link(byte_stream(xio::unique_fd(c.release())), peer_keys(key_of(k_key), banner, hello), link_end::peer,
+                     "rank 0");
     link.queue(frame_kind::gather, {});
     link.send_some();
     poll(nullptr, 0, 300);
@@ -437,12 +437,7 @@ TEST(meddling, or_dying_while_the_world_forms_is_named) {
       return;
     }
     raw_connection c(port);
-    banner_bytes banner;
-    const auto got = c.receive(k_banner_bytes);
-    ASSERT_EQ(got.size(), k_banner_bytes);
-    std::copy(got.begin(), got.end(), banner.begin());
-    const auto hello = make_hello(key_of(k_key), banner, 2, 3, peer_pair());
-    c.send_bytes(hello.data(), hello.size());
+    said_hello(c, 2, 3);
     c.receive(k_reply_bytes);
   });
   EXPECT_EQ(all[0].status, XIO_ERR_PEER);

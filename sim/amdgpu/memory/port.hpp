@@ -40,26 +40,17 @@ struct refusal {
 };
 
 enum class atomic_op : std::uint8_t {
-  swap,
-  cmpswap,
-  add,
-  sub,
-  smin,
-  umin,
-  smax,
-  umax,
-  bit_and,
-  bit_or,
-  bit_xor,
-  inc,
-  dec,
-  rsub,
-  mskor,
-  add_float,  // of the access's width
-  min_float,
-  max_float,
+  // clang-format off
+  swap, cmpswap, add, sub, smin, umin, smax, umax, bit_and, bit_or, bit_xor, inc, dec, rsub, mskor,
+  add_float, min_float, max_float,  // of the access's width
   pk_add_f16
+  // clang-format on
 };
+// Rows of decoders' tables: the integers' atomics that flat and buffer instructions have, by the names of the ISA.
+#define ATOMICS_OF_INTEGERS(row)                                                                                      \
+  row("swap", swap), row("cmpswap", cmpswap), row("add", add), row("sub", sub), row("smin", smin), row("umin", umin), \
+      row("smax", smax), row("umax", umax), row("and", bit_and), row("or", bit_or), row("xor", bit_xor),              \
+      row("inc", inc), row("dec", dec)
 
 // Data lies as registers do: dword k of lane l is at [k * 64 + l].
 class port {
