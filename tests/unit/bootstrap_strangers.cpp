@@ -372,7 +372,7 @@ TEST_F(frames, cut_by_the_end_of_the_connection_are_a_dead_peer) {
   EXPECT_NE(o.sentence.find("rank 1 (test) is gone"), std::string::npos) << o.sentence;
 }
 
-// What a rank that has the key heard and said.
+// Says hello as a rank that has the key, and returns it with the banner that came before.
 std::pair<banner_bytes, hello_bytes> said_hello(raw_connection& c, std::uint32_t rank, std::uint32_t size) {
   banner_bytes banner{};
   const auto got = c.receive(k_banner_bytes);
