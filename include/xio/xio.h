@@ -340,9 +340,9 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
  * differ; XIO_ERR_STATE when kernels were compiled for another layout of a ctx; XIO_ERR_NO_MEMORY,
  * XIO_ERR_UNSUPPORTED, XIO_ERR_PEER, XIO_ERR_TIMEOUT. */
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
-/* Ends a context. Collective. No kernel may be using it, nor be given it or a copy of it afterwards: what `view` points
- * to is gone, and kernels do not ask whether it is there. It waits for the other PEs, for the world's timeout at most,
- * and then stops this PE's side, for which it needs no other PE: queue pairs and copy queues are taken from their
+/* Ends a context. Collective. No kernel may be using it. Calls of a kernel that is given it or a copy of it afterwards
+ * return XIO_ERR_STATE, where docs/ordering.md, "Contexts that are gone", says so; what loads and stores do then is not
+ * defined. It waits for the other PEs, for the world's timeout at most, and then stops this PE's side, for which it needs no other PE: queue pairs and copy queues are taken from their
  * devices, and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within
  * a second is stopped, and must be opened again. So once this call has returned, with any status, no op of the ctx
  * reads or writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says

@@ -26,7 +26,14 @@ std::string replace_file(const std::string& name, const std::string& text) {
   static std::atomic<unsigned> count{0};  // several worlds may have one file
   const std::string made = name + ".new." + std::to_string(getpid()) + "." + std::to_string(count++);
   struct stat st {};
-  if (lstat(name.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) return name + " is no regular file; name another";
+  const bool there = lstat(name.c_str(), &st) == 0;
+  if (there && !S_ISREG(st.st_mode)) return name + " is no regular file; name another";
+  if (there) {
+    char begins = text.front();
+    const unique_fd old(open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!old || read(old.get(), &begins, 1) < 0 || begins != text.front())
+      return name + " has data of another kind, and stays as it is; name another";
+  }
   rlimit limit{};
   // Beyond it the system ends the program.
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && text.size() > limit.rlim_cur)

@@ -52,9 +52,16 @@ bool is_my_user(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) == 0 && who.uid == geteuid();
 }
 
-union control_block {
-  cmsghdr head;
-  char bytes[CMSG_SPACE(sizeof(int))];
+// A file goes beside a byte.
+struct one_byte {
+  one_byte() {
+    m.msg_iov = &data, m.msg_iovlen = 1;
+    m.msg_control = control, m.msg_controllen = sizeof control;
+  }
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr m{};
 };
 
 }  // namespace
@@ -109,22 +116,15 @@ void lent_file::hand_out(int to) {
   limit_waits(to, k_borrower_ms);
   loan_name said{};
   if (!is_my_user(to) || recv(to, said.data(), sizeof said, 0) != sizeof said || said != name_) return;
-  char byte = 0;
-  iovec data{&byte, 1};
-  control_block control{};
-  msghdr m{};
-  m.msg_iov = &data;
-  m.msg_iovlen = 1;
-  m.msg_control = control.bytes;
-  m.msg_controllen = sizeof control.bytes;
-  cmsghdr* c = CMSG_FIRSTHDR(&m);
+  one_byte sent;
+  cmsghdr* c = CMSG_FIRSTHDR(&sent.m);
   c->cmsg_level = SOL_SOCKET;
   c->cmsg_type = SCM_RIGHTS;
   c->cmsg_len = CMSG_LEN(sizeof(int));
   const int fd = fd_.get();
   std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
   // A borrower that has gone meanwhile is its own matter.
-  (void)!sendmsg(to, &m, MSG_NOSIGNAL);
+  (void)!sendmsg(to, &sent.m, MSG_NOSIGNAL);
 }
 
 unique_fd borrow_file(const loan_name& name, int timeout_ms) {
@@ -138,19 +138,12 @@ unique_fd borrow_file(const loan_name& name, int timeout_ms) {
         "namespace",
         errno_text(errno));
   if (!is_my_user(s.get())) fail(XIO_ERR_PEER, "a dma-buf is lent by another user's process; it is not taken");
-  char byte = 0;
-  iovec data{&byte, 1};
-  control_block control{};
-  msghdr m{};
-  m.msg_iov = &data;
-  m.msg_iovlen = 1;
-  m.msg_control = control.bytes;
-  m.msg_controllen = sizeof control.bytes;
+  one_byte got;
   if (send(s.get(), name.data(), sizeof name, MSG_NOSIGNAL) != sizeof name ||
-      recvmsg(s.get(), &m, MSG_CMSG_CLOEXEC) != 1)
+      recvmsg(s.get(), &got.m, MSG_CMSG_CLOEXEC) != 1)
     fail(XIO_ERR_UNSUPPORTED, "the process that lends the dma-buf sent none within {} ms: {}", timeout_ms,
          errno_text(errno));
-  const cmsghdr* c = CMSG_FIRSTHDR(&m);
+  const cmsghdr* c = CMSG_FIRSTHDR(&got.m);
   if (c == nullptr || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
     fail(XIO_ERR_UNSUPPORTED, "the process that lends the dma-buf sent no descriptor; raise ulimit -n here");
   int fd = -1;

@@ -154,6 +154,10 @@ refused() {
   [ "$(grep -c XIO_METRICS "$work/err")" = 2 ] || fail "$1: not one sentence a PE" "$work/err"
 }
 mkdir "$work/folder.0" "$work/folder.1"
+echo data | tee "$work/keep.0" >"$work/keep.1"
+refused 'a file of others' 'data of another kind' "$work/keep"
+expect 'a trace over others' 0 'XIO_TRACE: .*data of another kind' env XIO_TRACE="$work/keep" "${moves[@]}"
+[ "$(cat "$work"/keep.?)" = $'data\ndata' ] || fail 'data of others were replaced'
 refused 'a folder' 'is no regular file' "$work/folder"
 refused 'no folder' 'No such file or directory' "$work/none/m"
 expect 'no seconds' 2 "XIO_METRICS='m': give a file and the seconds" env XIO_METRICS=m "${moves[@]}"

@@ -79,6 +79,8 @@ refuses '--wide goes with --format table' put_lat --wide --format csv
 refuses 'its folder is not there' put_lat --plot "$work/none/x.png"
 mkdir "$work/folder"
 refuses '--plot .*/folder: that is no file' put_lat --plot "$work/folder"
+echo data >"$work/data"
+refuses '--plot .*/data: that file is no PNG' put_lat --plot "$work/data"
 mkfifo "$work/fifo"
 refuses '--plot .*/fifo: that is no file' put_lat --plot "$work/fifo"
 holds '--plot removed a folder' [ -d "$work/folder" ]

@@ -148,7 +148,19 @@ TEST(host_misuse, a_destroyed_stream_ends_its_work) {
 XIO_DEFINE_GROUP_FORMS(xio_status_t, trial, (const int* data, int n), (data, n),
                        (g.sync(), n < 0 ? XIO_ERR_ARG : XIO_OK))
 
-enum class use { right, right_wave, one, parts, branches, beside_syncthreads, first_lanes, wave_parts };
+enum class use {
+  right,
+  right_wave,
+  one,
+  parts,
+  branches,
+  beside_syncthreads,
+  first_lanes,
+  wave_parts,
+  ended,
+  ends_late,
+  wave_ended
+};
 
 __global__ void call_as(use how, const int* data) {
   const int t = static_cast<int>(threadIdx.x);
@@ -170,6 +182,18 @@ __global__ void call_as(use how, const int* data) {
       if (t % warpSize == 0) trial_wave(data, 8);
       break;
     case use::wave_parts: trial_wave(data + t, 8); break;
+    case use::ended:
+      if (t >= 100) return;
+      trial_wg(data, 8);
+      break;
+    case use::ends_late:
+      if (t < 7) return;
+      trial_wg(data, 8);
+      break;
+    case use::wave_ended:
+      if (t % warpSize >= 3) return;
+      trial_wave(data, 8);
+      break;
   }
   __syncthreads();
 }
@@ -187,6 +211,9 @@ TEST(host_misuse, a_call_of_a_group_is_made_by_all_of_it) {
       {use::beside_syncthreads, "some threads of a workgroup are in trial_wg"},
       {use::first_lanes, "some threads of a wave are in trial_wave"},
       {use::wave_parts, "threads of one wave gave trial_wave different arguments"},
+      {use::ended, "some threads of a workgroup are in trial_wg, and others have ended"},
+      {use::ends_late, "some threads of a workgroup are in trial_wg, and others have ended"},
+      {use::wave_ended, "some threads of a wave are in trial_wave, and others have ended"},
   };
   static int data[256];
   for (const auto& c : cases) {

@@ -120,22 +120,28 @@ void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }
 
-void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
+// What both vendors' queues have.
+template <class Memory>
+std::pair<device::running&, Memory> device::begin(std::uint32_t qpn, const firmware::queue_pair& q,
+                                                  const rings& rings) {
   connect(qpn, q);
   running& r = running_[qpn];
-  r.page = rings.page;
-  r.cq_number = rings.cq_number;
-  r.cq_page = rings.cq_page;
-  xio::model::rdma::bnxt_memory m{};
+  r.page = rings.page, r.cq_number = rings.cq_number, r.cq_page = rings.cq_page;
+  Memory m{};
   m.slots = reinterpret_cast<const std::uint32_t*>(rings.slots);
-  m.msns =
-      reinterpret_cast<const std::uint64_t*>(rings.slots + std::size_t{rings.depth} * xio::wire::bnxt::k_wqe_bytes);
   m.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.depth));
   m.doorbell = &r.doorbell;
   m.cqes = reinterpret_cast<std::uint32_t*>(rings.completions);
   m.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.cq_depth));
   m.cq_doorbell = &r.cq_doorbell;
   m.cq_number = rings.cq_number;
+  return {r, m};
+}
+
+void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
+  auto [r, m] = begin<xio::model::rdma::bnxt_memory>(qpn, q, rings);
+  m.msns =
+      reinterpret_cast<const std::uint64_t*>(rings.slots + std::size_t{rings.depth} * xio::wire::bnxt::k_wqe_bytes);
   m.first_psn = q.send_psn;
   m.path_mtu = rings.mtu;
   m.by_slots = true;
@@ -144,20 +150,8 @@ void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const 
 }
 
 void device::start_ionic(std::uint32_t qpn, const firmware::queue_pair& q, const rings& rings) {
-  connect(qpn, q);
-  running& r = running_[qpn];
-  r.page = rings.page;
-  r.cq_number = rings.cq_number;
-  r.cq_page = rings.cq_page;
-  xio::model::rdma::ionic_memory m{};
+  auto [r, m] = begin<xio::model::rdma::ionic_memory>(qpn, q, rings);
   m.face = settings_.interface1 ? xio::wire::ionic::interface::v1 : xio::wire::ionic::interface::v2;
-  m.slots = reinterpret_cast<const std::uint32_t*>(rings.slots);
-  m.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.depth));
-  m.doorbell = &r.doorbell;
-  m.cqes = reinterpret_cast<std::uint32_t*>(rings.completions);
-  m.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(rings.cq_depth));
-  m.cq_doorbell = &r.cq_doorbell;
-  m.cq_number = rings.cq_number;
   r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::ionic_queue>(m, qpn, k_most_message));
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }

@@ -69,6 +69,8 @@ class device final : public firmware::resources, public firmware::nic {
   };
 
   device();
+  template <class Memory>
+  std::pair<running&, Memory> begin(std::uint32_t qpn, const firmware::queue_pair& q, const rings& r);
   void work();
   void take_faults();
   bool turn();

@@ -122,6 +122,7 @@ void workgroup::run_lane(lane_state& me) noexcept {
   me.base = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   try {
     launch_->kernel();
+    look_behind(me);
   } catch (const abandoned&) {
   } catch (const std::exception& e) {
     launch_->fail_with(e.what());
@@ -179,8 +180,25 @@ void workgroup::compare_calls(const lane_state& a, const lane_state& b, const ch
                   whole, of));
 }
 
+// The part of a thread that has ended is done by nobody. `in`: it is in what others left.
+void workgroup::refuse_ended(const lane_state& in, const char* whole, const char* of) {
+  if (in.call == nullptr) return;
+  leave_kernel(*launch_,
+               fmt::format("some threads of a {} are in {}, and others have ended; all threads of a {} make a "
+                           "{} call together",
+                           whole, in.call, whole, of));
+}
+
+// Before a thread ends: those that wait for it in a call.
+void workgroup::look_behind(const lane_state& me) {
+  const lock_guard hold(*this);
+  if (!at_barrier_.empty()) refuse_ended(*at_barrier_.front(), "workgroup", "_wg");
+  if (me.home->whole != 0) refuse_ended(me.home->lanes[__builtin_ctzll(me.home->whole)], "wave", "_wave");
+}
+
 void workgroup::sync_workgroup(lane_state& me) {
   const lock_guard hold(*this);
+  if (live_ != lanes_.size()) refuse_ended(me, "workgroup", "_wg");
   if (!at_barrier_.empty()) compare_calls(*at_barrier_.front(), me, "workgroup", "_wg");
   // They wait for this lane, which would wait for them.
   if (me.home->whole != 0) compare_calls(me.home->lanes[__builtin_ctzll(me.home->whole)], me, "wave", "_wave");
@@ -192,6 +210,7 @@ void workgroup::sync_workgroup(lane_state& me) {
 std::uint64_t workgroup::whole_wave(lane_state& me) {
   const lock_guard hold(*this);
   wave& w = *me.home;
+  if (w.returned != 0) refuse_ended(me, "wave", "_wave");
   if (w.whole != 0) {
     compare_calls(w.lanes[__builtin_ctzll(w.whole)], me, "wave", "_wave");
   } else {

@@ -119,6 +119,8 @@ class workgroup {
   };
 
   void compare_calls(const lane_state& a, const lane_state& b, const char* whole, const char* of);
+  void refuse_ended(const lane_state& in, const char* whole, const char* of);
+  void look_behind(const lane_state& me);
   void conclude(wave& w, convergence_point m);
   void check_points(wave& w);
   void release_barrier();

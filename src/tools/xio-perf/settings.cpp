@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "config.h"
 #include "ctx/stripes.hpp"
@@ -335,6 +336,8 @@ std::string objection(const settings& s) {
   std::error_code none;
   if (std::filesystem::exists(s.plot, none) && !std::filesystem::is_regular_file(s.plot, none))
     return fmt::format("--plot {}: that is no file; give the name of a new PNG, or of one to replace", s.plot);
+  if (std::ifstream old(s.plot); old && old.peek() != EOF && old.peek() != 0x89)
+    return fmt::format("--plot {}: that file is no PNG, and stays as it is; name another", s.plot);
   if (!is_on_path("gnuplot")) return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
   return "";
 }
