@@ -51,5 +51,5 @@ holds xio-dkms 'usr/src/xio-[0-9.]*/main\.c'
 lintian --fail-on error --profile debian ./*.changes | tee lintian.log
 echo "lintian: no error"
 # The recipes for others, as far as this machine can read them.
-python3 -m py_compile "$out"/xio/packaging/spack/packages/xio/package.py
+python3 -m py_compile "$out"/xio/packaging/spack/spack_repo/xio/packages/xio/package.py
 if command -v rpmspec >/dev/null; then rpmspec -P "$out/xio/packaging/xio.spec" >/dev/null; fi

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+
 from spack.package import *
 
 
