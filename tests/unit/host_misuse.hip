@@ -142,6 +142,22 @@ TEST(host_misuse, a_destroyed_stream_ends_its_work) {
   EXPECT_EQ(hipHostFree(n), hipSuccess);
 }
 
+__global__ void call_host(hipError_t* got) {
+  void* p = nullptr;
+  got[0] = hipDeviceSynchronize(), got[1] = hipStreamSynchronize(nullptr), got[2] = hipMalloc(&p, 8),
+  got[3] = hipFree(got);
+}
+// Calls of the host by a kernel, which is what they would wait for.
+TEST(host_misuse, kernels_make_no_calls_of_the_host) {
+  static hipError_t got[4];
+  testing::internal::CaptureStderr();
+  hipLaunchKernelGGL(call_host, dim3(1), dim3(2), 0, nullptr, got);
+  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("a kernel made a call of HIP that is the host's"),
+            std::string::npos);
+  for (const hipError_t one : got) EXPECT_EQ(one, hipErrorInvalidValue);
+}
+
 // --- Calls of a group that not all of it makes ---
 
 // A call of XIO's, as all are defined.

@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -63,9 +64,18 @@ hipError_t remember(hipError_t e) {
   return e;
 }
 
+// A kernel's call would wait for the kernel itself. Device compilers refuse it.
+hipError_t refuse_kernel() {
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    xio::log::error("a kernel made a call of HIP that is the host's; make it before the launch or after it");
+  return hipErrorInvalidValue;
+}
+
 // Runs a call; exceptions become errors, and the sentence goes to the log.
 template <class Body>
 hipError_t call(Body&& body) noexcept {
+  if (xio::host_exec::current != nullptr) return refuse_kernel();
   try {
     return remember(body());
   } catch (const xio::error& e) {

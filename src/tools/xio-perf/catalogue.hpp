@@ -8,41 +8,12 @@
 namespace xio::perf {
 
 enum class test_id {
-  put_lat,
-  get_lat,
-  put_staged_lat,
-  get_staged_lat,
-  p_lat,
-  g_lat,
-  atomic_lat,
-  put_bw,
-  get_bw,
-  p_bw,
-  g_bw,
-  atomic_bw,
-  p_pingpong,
-  put_pingpong,
-  signal_pingpong,
-  put_signal_pingpong,
-  packet_pingpong,
-  barrier,
-  sync,
-  team_barrier,
-  team_sync,
-  alltoall,
-  alltoallv,
-  fcollect,
-  collect,
-  broadcast,
-  reduce,
-  reduce_scatter,
-  host_barrier,
-  heap_malloc,
-  team_create,
-  ctx_create,
-  nvme_read,
-  nvme_write,
-  sdma_copy
+  // clang-format off
+  put_lat, get_lat, put_staged_lat, get_staged_lat, p_lat, g_lat, atomic_lat, put_bw, get_bw, p_bw, g_bw,
+  atomic_bw, p_pingpong, put_pingpong, signal_pingpong, put_signal_pingpong, packet_pingpong, barrier, sync,
+  team_barrier, team_sync, alltoall, alltoallv, fcollect, collect, broadcast, reduce, reduce_scatter,
+  host_barrier, heap_malloc, team_create, ctx_create, nvme_read, nvme_write, sdma_copy
+  // clang-format on
 };
 
 // A sample is the time of one of these.
