@@ -267,23 +267,10 @@ class bnxt_send_queue final : public direct_queue {
   std::optional<receive_queue<bnxt::receives>> receives_;
 };
 
-class bnxt_nic final : public uverbs::kernel_nic {
- public:
-  bnxt_nic(const std::shared_ptr<bnxt_port>& port, bool relaxed)
-      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed), port_(port) {}
-  std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, k_least_depth); }
-  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
-    check_depth(depth, k_most_depth);
-    return std::make_unique<bnxt_send_queue>(port_, depth, cq_depth, receives);
-  }
-
- private:
-  const std::shared_ptr<bnxt_port> port_;
-};
-
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
-  return std::make_unique<bnxt_nic>(std::make_shared<bnxt_port>(port, hooks), path.relaxed_ordering);
+  return std::make_unique<uverbs::nic_of<bnxt_port, bnxt_send_queue>>(
+      std::make_shared<bnxt_port>(port, hooks), k_least_depth, k_most_depth, path.relaxed_ordering);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::broadcom; }

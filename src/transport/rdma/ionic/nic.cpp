@@ -263,23 +263,11 @@ class ionic_send_queue final : public direct_queue {
   std::optional<receive_queue<ionic::receives>> receives_;
 };
 
-class ionic_nic final : public uverbs::kernel_nic {
- public:
-  ionic_nic(const std::shared_ptr<ionic_port>& port, bool relaxed)
-      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed), port_(port) {}
-  std::uint32_t depth_of(std::uint32_t wanted) const override { return std::max(wanted, port_->context.least_depth()); }
-  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
-    check_depth(depth, k_most_depth);
-    return std::make_unique<ionic_send_queue>(port_, depth, cq_depth, receives);
-  }
-
- private:
-  const std::shared_ptr<ionic_port> port_;
-};
-
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
-  return std::make_unique<ionic_nic>(std::make_shared<ionic_port>(port, hooks), path.relaxed_ordering);
+  const auto made = std::make_shared<ionic_port>(port, hooks);
+  return std::make_unique<uverbs::nic_of<ionic_port, ionic_send_queue>>(made, made->context.least_depth(), k_most_depth,
+                                                                        path.relaxed_ordering);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::pensando; }

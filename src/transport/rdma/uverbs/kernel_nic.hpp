@@ -36,6 +36,26 @@ class kernel_nic : public direct_nic {
   event_file events_;
 };
 
+// Of a vendor: a Port has `context`, `port` and `hooks`, and a Queue is made of one.
+template <class Port, class Queue>
+class nic_of final : public kernel_nic {
+ public:
+  nic_of(const std::shared_ptr<Port>& port, std::uint32_t least, std::uint32_t most, bool relaxed)
+      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed),
+        port_(port),
+        least_(least),
+        most_(most) {}
+  std::uint32_t depth_of(std::uint32_t wanted) const override { return wanted > least_ ? wanted : least_; }
+  std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
+    check_depth(depth, most_);
+    return std::make_unique<Queue>(port_, depth, cq_depth, receives);
+  }
+
+ private:
+  const std::shared_ptr<Port> port_;
+  const std::uint32_t least_, most_;
+};
+
 // Throws where a step's errno is not 0. what: what was made.
 void check_made(const proxy::verbs_address& mine, const char* what, std::uint32_t depth, int err);
 
