@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # PEs die in the middle of what they do, PE 0 among them, and the others agree on going on (xio_world_shrink): a few
-# cases, or with `all` some 100. By hand, for one:
+# cases, and others that are drawn until KILLS PEs have died.
+#   tests/mpi/shrink.sh [KILLS [SEED]]     44, 1
+# By hand, for one:
 #   CASES=direct:auto:5:malloc:0,3:tcp tests/mpi/shrink.sh     ROUTE:EXECUTOR:N:WHAT:PE,PE,...:tcp|id|xiorun|mpirun
 # apart is as if each PE were on a machine of its own: no pidfd and no mapping.
 # shellcheck source=tests/mpi/run.sh
@@ -15,17 +17,25 @@ trap 'rm -rf "$work"' EXIT
 short='direct:auto:3:host:0 direct:auto:5:malloc:0 direct:auto:5:shrink:0,1,3 rdma:shm:3:ctx:1 direct:auto:3:stop:0
   direct:auto:3:barrier:0,1 apart:tcp:3:put:0 direct:auto:3:some:1 direct:auto:2:without:1
   direct:auto:3:host:0:xiorun direct:auto:3:malloc:0,2:mpirun direct:auto:3:team:2:id'
-long=''
-for what in put barrier host malloc team ctx shrink; do
-  long+=" direct:auto:3:$what:0 direct:auto:3:$what:1,2 direct:auto:5:$what:0,2,4 direct:auto:9:$what:0,1,2,3,5,6,7,8"
-  long+=" direct:auto:16:$what:0,15 rdma:shm:3:$what:0 rdma:tcp:5:$what:1,2 apart:tcp:3:$what:0,2"
-done
-for by in xiorun mpirun id; do
-  for what in put malloc shrink; do
-    long+=" direct:auto:5:$what:0:$by direct:auto:5:$what:1,2,4:$by rdma:tcp:3:$what:2:$by direct:auto:9:$what:0,1,2,3,5,6,7,8:$by"
+# drawn KILLS SEED
+ns=(3 3 4 5 5 6 7 9 16) whats=(put barrier host malloc team ctx shrink) bys=(tcp tcp id xiorun mpirun)
+ways=(direct:auto direct:auto rdma:shm rdma:tcp apart:tcp)
+drawn() {
+  local kills=$1 n dead some pe way by
+  RANDOM=$2
+  while ((kills > 0)); do
+    n=${ns[RANDOM % ${#ns[@]}]} way=${ways[RANDOM % ${#ways[@]}]} by=${bys[RANDOM % ${#bys[@]}]}
+    some=$((1 + RANDOM % (n - 1))) dead=''
+    ((kills -= some))
+    for ((pe = 0; pe < n; ++pe)); do
+      if ((RANDOM % (n - pe) < some)); then dead+=,$pe && ((--some)); fi
+    done
+    if [ "$way" = apart:tcp ]; then by=tcp; fi
+    list+=" $way:$n:${whats[RANDOM % ${#whats[@]}]}:${dead#,}:$by"
   done
-done
-long+=' direct:auto:3:stop:1 direct:auto:5:stop:0,1 rdma:tcp:3:stop:0 direct:auto:5:some:0 direct:auto:4:some:2,3'
+}
+list=$short
+drawn "${1-44}" "${2-1}"
 
 # The launcher lets the others go on: those that live have nothing that failed, and its status is 0.
 play_launched() {
@@ -71,7 +81,6 @@ one() {
   fail "$1" <(tail -n 60 <<<"$out")
 }
 
-[ "${1-}" = all ] || long=''
 # shellcheck disable=SC2086  # lists
-for case in ${CASES-$short $long}; do one "$case"; done
+for case in ${CASES-$list}; do one "$case"; done
 end
