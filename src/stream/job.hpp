@@ -10,32 +10,11 @@ namespace xio::stream {
 
 enum class call : std::uint32_t {
   report,  // what became of the launches before it
-  put,
-  get,
-  put_signal,
-  signal_op,
-  signal_wait,
-  signal_take,
-  atomic_fetch,
-  atomic_set,
-  atomic_fetch_add,
-  atomic_swap,
-  atomic_compare_swap,
-  quiet,
-  barrier_all,
-  sync_all,
-  team_barrier,
-  team_sync,
-  alltoall,
-  alltoallv,
-  fcollect,
-  collect,
-  broadcast,
-  reduce,
-  reduce_scatter,
-  read,
-  write,
-  storage_sync
+  // clang-format off
+  put, get, put_signal, signal_op, signal_wait, signal_take, atomic_fetch, atomic_set, atomic_fetch_add,
+  atomic_swap, atomic_compare_swap, quiet, barrier_all, sync_all, team_barrier, team_sync, alltoall, alltoallv,
+  fcollect, collect, broadcast, reduce, reduce_scatter, read, write, storage_sync
+  // clang-format on
 };
 
 struct job {
