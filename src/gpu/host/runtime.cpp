@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The HIP calls of <xio/hip.h> on the host platform.
-#include <time.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -11,11 +8,14 @@
 #include "base/log.hpp"
 #include "gpu/host/capture.hpp"
 #include "gpu/host/handles.hpp"
+#include "gpu/host/hip_errors.hpp"
 #include "gpu/host/settings.hpp"
 
+using xio::host_exec::call;
 using xio::host_exec::capture;
 using xio::host_exec::completion_ptr;
 using xio::host_exec::launch;
+using xio::host_exec::remember;
 using xio::host_exec::stream;
 
 namespace {
@@ -55,37 +55,6 @@ handles<hipGraph_t, graph>& graphs() {
 handles<hipGraphExec_t, graph>& execs() {
   static auto* const all = new handles<hipGraphExec_t, graph>(std::uintptr_t{0x576e} << 48);
   return *all;
-}
-
-thread_local hipError_t t_last = hipSuccess;
-
-hipError_t remember(hipError_t e) {
-  if (e != hipSuccess && e != hipErrorNotReady) t_last = e;
-  return e;
-}
-
-// A kernel's call would wait for the kernel itself. Device compilers refuse it.
-hipError_t refuse_kernel() {
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true))
-    xio::log::error("a kernel made a call of HIP that is the host's; make it before the launch or after it");
-  return hipErrorInvalidValue;
-}
-
-// Runs a call; exceptions become errors, and the sentence goes to the log.
-template <class Body>
-hipError_t call(Body&& body) noexcept {
-  if (xio::host_exec::current != nullptr) return refuse_kernel();
-  try {
-    return remember(body());
-  } catch (const xio::error& e) {
-    xio::log::error("{}", e.what());
-    return remember(e.status() == XIO_ERR_NO_MEMORY ? hipErrorOutOfMemory : hipErrorInvalidValue);
-  } catch (const std::bad_alloc&) {
-    return remember(hipErrorOutOfMemory);
-  } catch (...) {
-    return remember(hipErrorUnknown);
-  }
 }
 
 // Null: a handle that is none, or no more.
@@ -189,119 +158,7 @@ bool may_touch(const void* p, std::size_t bytes) {
 
 }  // namespace
 
-// --- Errors and the device ---------------------------------------------------------------------------
-
-const char* hipGetErrorName(hipError_t error) {
-  switch (error) {
-#define XIO_NAME(e) \
-  case e: return #e;
-    XIO_NAME(hipSuccess)
-    XIO_NAME(hipErrorInvalidValue)
-    XIO_NAME(hipErrorOutOfMemory)
-    XIO_NAME(hipErrorInvalidConfiguration)
-    XIO_NAME(hipErrorInvalidMemcpyDirection)
-    XIO_NAME(hipErrorInvalidDevice)
-    XIO_NAME(hipErrorInvalidHandle)
-    XIO_NAME(hipErrorNotReady)
-    XIO_NAME(hipErrorIllegalState)
-    XIO_NAME(hipErrorLaunchFailure)
-    XIO_NAME(hipErrorCooperativeLaunchTooLarge)
-    XIO_NAME(hipErrorStreamCaptureUnsupported)
-    XIO_NAME(hipErrorStreamCaptureInvalidated)
-    XIO_NAME(hipErrorStreamCaptureMerge)
-    XIO_NAME(hipErrorStreamCaptureUnmatched)
-    XIO_NAME(hipErrorStreamCaptureUnjoined)
-    XIO_NAME(hipErrorStreamCaptureIsolation)
-    XIO_NAME(hipErrorStreamCaptureImplicit)
-    XIO_NAME(hipErrorCapturedEvent)
-    XIO_NAME(hipErrorStreamCaptureWrongThread)
-    XIO_NAME(hipErrorUnknown)
-#undef XIO_NAME
-  }
-  return "hipErrorUnknown";
-}
-
-const char* hipGetErrorString(hipError_t error) {
-  switch (error) {
-    case hipSuccess: return "no error";
-    case hipErrorInvalidValue: return "invalid argument";
-    case hipErrorOutOfMemory: return "out of memory";
-    case hipErrorInvalidConfiguration: return "invalid launch configuration";
-    case hipErrorInvalidMemcpyDirection: return "invalid direction of a copy";
-    case hipErrorInvalidDevice: return "there is only device 0";
-    case hipErrorInvalidHandle: return "invalid handle";
-    case hipErrorNotReady: return "not finished yet";
-    case hipErrorIllegalState: return "the stream is captured already, or is not";
-    case hipErrorStreamCaptureUnsupported: return "not allowed while a stream is captured";
-    case hipErrorStreamCaptureInvalidated: return "the capture ended by an earlier error";
-    case hipErrorStreamCaptureMerge: return "two captures would become one";
-    case hipErrorStreamCaptureUnmatched: return "the capture began in another stream";
-    case hipErrorStreamCaptureUnjoined: return "the stream does not wait for others that it captured";
-    case hipErrorStreamCaptureIsolation: return "captured work would wait for work outside of the capture";
-    case hipErrorStreamCaptureImplicit: return "work of the default stream would wait for a captured stream";
-    case hipErrorCapturedEvent: return "the event was recorded in a captured stream";
-    case hipErrorStreamCaptureWrongThread: return "the capture began in another thread";
-    case hipErrorLaunchFailure: return "a kernel failed; the log says why";
-    case hipErrorCooperativeLaunchTooLarge: return "more workgroups than run at the same time";
-    case hipErrorUnknown: break;
-  }
-  return "unknown error";
-}
-
-hipError_t hipGetLastError() { return std::exchange(t_last, hipSuccess); }
-hipError_t hipPeekAtLastError() { return t_last; }
-
-hipError_t hipGetDeviceCount(int* count) {
-  if (count == nullptr) return remember(hipErrorInvalidValue);
-  *count = 1;
-  return hipSuccess;
-}
-
-hipError_t hipSetDevice(int device) { return remember(device == 0 ? hipSuccess : hipErrorInvalidDevice); }
-
-hipError_t hipGetDevice(int* device) {
-  if (device == nullptr) return remember(hipErrorInvalidValue);
-  *device = 0;
-  return hipSuccess;
-}
-
-hipError_t hipGetDeviceProperties(hipDeviceProp_t* out, int device) {
-  if (device != 0) return remember(hipErrorInvalidDevice);
-  return call([&] {
-    if (out == nullptr) return hipErrorInvalidValue;
-    const auto& s = xio::host_exec::config();
-    *out = hipDeviceProp_t{};
-    std::strcpy(out->name, "CPU threads");
-    std::strcpy(out->gcnArchName, "host");
-    out->totalGlobalMem =
-        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    out->sharedMemPerBlock = 64 * 1024;
-    out->warpSize = static_cast<int>(s.wave_size);
-    out->maxThreadsPerBlock = static_cast<int>(xio::host_exec::k_max_workgroup);
-    out->multiProcessorCount = static_cast<int>(s.cus);
-    return hipSuccess;
-  });
-}
-
-hipError_t hipDeviceGetAttribute(int* out, hipDeviceAttribute_t what, int device) {
-  if (out == nullptr) return remember(hipErrorInvalidValue);
-  hipDeviceProp_t p;
-  if (const hipError_t e = hipGetDeviceProperties(&p, device); e != hipSuccess) return e;
-  switch (what) {
-    case hipDeviceAttributeWarpSize: *out = p.warpSize; return hipSuccess;
-    case hipDeviceAttributeMultiprocessorCount: *out = p.multiProcessorCount; return hipSuccess;
-    case hipDeviceAttributeMaxThreadsPerBlock: *out = p.maxThreadsPerBlock; return hipSuccess;
-    case hipDeviceAttributeWallClockRate: *out = 1000000; return hipSuccess;
-    case hipDeviceAttributeHdpMemFlushCntl: {
-      // HIP writes a pointer, too. Nothing has to be flushed here.
-      static std::uint32_t word = 0;
-      const std::uint32_t* const at = &word;
-      std::memcpy(out, &at, sizeof at);
-      return hipSuccess;
-    }
-  }
-  return remember(hipErrorInvalidValue);
-}
+// --- The device and memory ---------------------------------------------------------------------------
 
 hipError_t hipDeviceSynchronize() {
   return unsafe_call([] {
@@ -311,8 +168,6 @@ hipError_t hipDeviceSynchronize() {
     return stream::take_failure_of_closed().empty() ? first : hipErrorLaunchFailure;
   });
 }
-
-// --- Memory ------------------------------------------------------------------------------------------
 
 hipError_t hipMalloc(void** out, std::size_t bytes) { return allocate(out, bytes, hip_memory::device); }
 hipError_t hipHostMalloc(void** out, std::size_t bytes, unsigned) { return allocate(out, bytes, hip_memory::host); }
@@ -583,21 +438,3 @@ hipError_t xio_host_launch(dim3 grid, dim3 block, std::size_t shared_bytes, hipS
     return hipSuccess;
   });
 }
-
-long long wall_clock64() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<long long>(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wpragmas"
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
