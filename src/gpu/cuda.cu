@@ -162,6 +162,7 @@ std::string why_no_device(cudaError_t e) {
 // Over what stands above.
 #include "gpu/accelerator_heap.hpp"
 #include "gpu/accelerator_memory.hpp"
+#include "gpu/accelerator_registers.hpp"
 
 namespace xio::gpu {
 

@@ -21,20 +21,10 @@ constexpr unsigned k_threads_of[] = {1, 64, 96};
 
 // A mistake of a member.
 enum mistake {
-  none,
-  kept_error,
-  another_call,
-  other_count,
-  null_dst,
-  null_src,
-  not_symmetric,
-  overlapping,
-  no_root,
-  no_number,
-  colliding,
-  unequal,
-  unreachable,
-  k_mistakes
+  // clang-format off
+  none, kept_error, another_call, other_count, null_dst, null_src, not_symmetric, overlapping, no_root,
+  no_number, colliding, unequal, unreachable, k_mistakes
+  // clang-format on
 };
 constexpr const char* k_mistake_names[] = {"nothing",
                                            "a kept error",

@@ -14,29 +14,10 @@ namespace {
 
 // Of a kernel, and behind it of the host.
 enum class act {
-  come,
-  await,
-  await_all,
-  await_packet,
-  await_immediate,
-  publish,
-  send,
-  send_in_order,
-  send_and_end,
-  get,
-  count,
-  sync_team,
-  gather,
-  hear,
-  swap,
-  add_up,
-  load,
-  store,
-  stop,
-  sleep,
-  barrier,
-  make_team,
-  reduce_on_stream
+  // clang-format off
+  come, await, await_all, await_packet, await_immediate, publish, send, send_in_order, send_and_end, get,
+  count, sync_team, gather, hear, swap, add_up, load, store, stop, sleep, barrier, make_team, reduce_on_stream
+  // clang-format on
 };
 
 // word: of the heap. team: made of those, or the pair of this PE and the next one.

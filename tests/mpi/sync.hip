@@ -483,10 +483,8 @@ int main() {
   barriers<rig::wave>(t);
   barriers<rig::workgroup>(t);
   barriers_by_several_queues(t);
-  wait_family<int>(t, "int");
-  wait_family<uint64_t>(t, "uint64_t");
-  wait_family<signed char>(t, "signed char");
-  wait_family<uint16_t>(t, "uint16_t");
+  wait_family<int>(t, "int"), wait_family<uint64_t>(t, "uint64_t");
+  wait_family<signed char>(t, "signed char"), wait_family<uint16_t>(t, "uint16_t");
   wait_family<float>(t, "float");
   vector_wait_family<int>(t, "int");
   vector_wait_family<double>(t, "double");

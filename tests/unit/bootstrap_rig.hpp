@@ -159,4 +159,11 @@ class raw_connection {
   int fd_ = -1;
 };
 
+// A setting made wrong, and words of what is said.
+struct bad_setting {
+  const char* what;
+  std::function<void(xio::options&)> spoil;
+  const char* expected;
+};
+
 }  // namespace rig

@@ -10,23 +10,11 @@
 namespace xio::verify {
 
 enum class litmus : int {
-  pass_by_store,
-  pass_by_add,
-  pass_by_fence,
-  pass_to_get,
-  pass_unordered,
-  pass_in_gpu_by_store,
-  pass_in_gpu_by_add,
-  pass_on,
-  pass_on_unordered,
-  store_buffering,
-  store_buffering_unordered,
-  load_buffering,
-  load_buffering_dependent,
-  load_buffering_unordered,
-  coherence,
-  adds,
-  adds_in_gpu,
+  // clang-format off
+  pass_by_store, pass_by_add, pass_by_fence, pass_to_get, pass_unordered, pass_in_gpu_by_store,
+  pass_in_gpu_by_add, pass_on, pass_on_unordered, store_buffering, store_buffering_unordered, load_buffering,
+  load_buffering_dependent, load_buffering_unordered, coherence, adds, adds_in_gpu
+  // clang-format on
 };
 constexpr int k_litmus_count = static_cast<int>(litmus::adds_in_gpu) + 1;
 

@@ -2,6 +2,7 @@
 #include "tools/xiorun/apart.hpp"
 
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,6 +82,17 @@ int run_apart(const std::function<int()>& body, char* name) {
   prctl(PR_SET_PDEATHSIG, k_front_gone);
   rename_to("pe-run", name);
   return getppid() == parent ? body() : 1;
+}
+
+int open_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD, k_front_gone}) sigaddset(&set, s);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  // If the parent process ignored SIGCHLD, children would vanish unseen.
+  signal(SIGCHLD, SIG_DFL);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 }  // namespace xio::run

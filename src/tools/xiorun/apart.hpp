@@ -18,5 +18,7 @@ inline constexpr int k_front_gone = SIGUSR2;
 // Returns in both processes, with body's result. `name` is argv[0], for the run to have another one: a user that kills
 // all processes called xiorun leaves the run to clean up.
 int run_apart(const std::function<int()>& body, char* name);
+// In it: a descriptor of all signals that it looks at, which are blocked from now on; -1: errno says why.
+int open_signals();
 
 }  // namespace xio::run

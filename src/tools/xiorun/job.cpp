@@ -29,8 +29,7 @@ namespace {
 using clock = std::chrono::steady_clock;
 
 constexpr int k_exit_timeout = 124;  // as timeout(1) does
-constexpr int k_exit_cannot_start = 1;
-constexpr int k_exit_cannot_write = 1;
+constexpr int k_exit_cannot_start = 1, k_exit_cannot_write = 1;
 constexpr int k_exit_agent_lost = 255;  // of ssh, whose own errors have this status
 constexpr int k_same_moment_ms = 50;
 constexpr int k_orphans_ms = 200;  // between looks whether what a PE left behind has ended, too
@@ -50,7 +49,7 @@ class job {
 
   int run() {
     become_reaper();
-    catch_signals();
+    signals_ = open_signals();
     if (s_.timeout_s > 0) timeout_at_ = end_at_ = clock::now() + seconds(s_.timeout_s);
     if (s_.hosts.empty() ? start_all() : start_hosts()) {
       while (running_ > 0) step();
@@ -72,17 +71,6 @@ class job {
     std::vsnprintf(line, sizeof line, format, args);
     va_end(args);
     err_.put(std::string("xiorun: ") + line + "\n");
-  }
-
-  void catch_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGCHLD, k_front_gone}) sigaddset(&set, s);
-    sigprocmask(SIG_BLOCK, &set, nullptr);
-    // If the parent process ignored SIGCHLD, children would vanish unseen.
-    signal(SIGCHLD, SIG_DFL);
-    signal(SIGPIPE, SIG_IGN);
-    signals_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   }
 
   bool start_all() {
@@ -483,7 +471,7 @@ class job {
   report report_;
   std::vector<link> links_;  // by host
   std::optional<clock::time_point> connect_at_;
-  bool lifeline_ended_ = false;
+  bool lifeline_ended_ = false, asked_to_end_ = false;
   std::vector<std::pair<int, int>> unreported_;  // PE and status of those that ended
   clock::time_point look_at_{};                  // next, whether orphans are left
   const pid_t front_ = getppid();
@@ -495,10 +483,8 @@ class job {
   std::optional<clock::time_point> end_at_, timeout_at_;
   phase phase_ = phase::running;
   int signals_ = -1, running_ = 0;
-  int by_itself_ = 0;  // PEs that have ended, by no signal
-  int status_ = 0;
-  int ended_by_ = 0;  // the status that says so, once --timeout or a signal has ended the run
-  bool asked_to_end_ = false;
+  int by_itself_ = 0;              // PEs that have ended, by no signal
+  int status_ = 0, ended_by_ = 0;  // ended_by_: the status that says so, once --timeout or a signal has ended the run
 };
 
 }  // namespace
