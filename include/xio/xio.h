@@ -342,13 +342,13 @@ XIO_EXPORT xio_status_t xio_mem_unregister(xio_world_t* world, void* base);
 XIO_EXPORT xio_status_t xio_ctx_create(xio_world_t* world, const xio_ctx_attr_t* attr, xio_ctx_t* ctx);
 /* Ends a context. Collective. No kernel may be using it. Calls of a kernel that is given it or a copy of it afterwards
  * return XIO_ERR_STATE, where docs/ordering.md, "Contexts that are gone", says so; what loads and stores do then is not
- * defined. It waits for the other PEs, for the world's timeout at most, and then stops this PE's side, for which it needs no other PE: queue pairs and copy queues are taken from their
- * devices, and commands to storages that kernels gave through this ctx end; a storage whose commands do not end within
- * a second is stopped, and must be opened again. So once this call has returned, with any status, no op of the ctx
- * reads or writes this PE's buffers, XIO_ERR_TIMEOUT or not, and its engines write to no peer; docs/ordering.md says
- * what remains for peers that load and store. If the others were silent, dead or in another call the ctx is stopped and
- * stays in the list: xio_ctx_error explains it, ops return XIO_ERR_STATE or the ring's first failure, and it can be
- * recovered, or destroyed again. */
+ * defined. It waits for the other PEs, for the world's timeout at most, and then stops this PE's side, for which it
+ * needs no other PE: queue pairs and copy queues are taken from their devices, and commands to storages that kernels
+ * gave through this ctx end; a storage whose commands do not end within a second is stopped, and must be opened again.
+ * So once this call has returned, with any status, no op of the ctx reads or writes this PE's buffers, XIO_ERR_TIMEOUT
+ * or not, and its engines write to no peer; docs/ordering.md says what remains for peers that load and store. If the
+ * others were silent, dead or in another call the ctx is stopped and stays in the list: xio_ctx_error explains it, ops
+ * return XIO_ERR_STATE or the ring's first failure, and it can be recovered, or destroyed again. */
 XIO_EXPORT xio_status_t xio_ctx_destroy(xio_world_t* world, xio_ctx_t ctx);
 /* Makes a context usable again after a failure or timeout, which are permanent without it. Collective. No kernel of any
  * PE may be using it, or be in a barrier of the world. First it waits for the other PEs: if one is dead, silent,

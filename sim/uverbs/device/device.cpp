@@ -120,7 +120,7 @@ void device::start(std::uint32_t qpn, const firmware::queue_pair& q) {
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }
 
-// What both vendors' queues have.
+// The part of a queue that both vendors have.
 template <class Memory>
 std::pair<device::running&, Memory> device::begin(std::uint32_t qpn, const firmware::queue_pair& q,
                                                   const rings& rings) {
