@@ -241,10 +241,11 @@ void members_channel::gather_evidence(effort& e) {
 
 void members_channel::lead(effort& e) {
   const pe_set awaited = view_.awaited();
+  // Also to one that has joined and whose link has ended: its port tells whether it has, too.
   if (e.since(e.began) > k_probe_after)
-    for (const int pe : awaited.list()) {
-      links_.open(pe);
-      if (links_.has(pe) && !e.probed.has(pe)) {
+    for (const int pe : (view_.members() - view_.dead()).list()) {
+      if (pe != rank()) links_.open(pe);
+      if (awaited.has(pe) && links_.has(pe) && !e.probed.has(pe)) {
         e.probed.add(pe);
         say(e, pe, view_.call());
       }

@@ -249,7 +249,7 @@ __global__ void take_rest(xio_ctx_t ctx, int left, int right, xio_status_t wante
 }
 
 void nobody_takes() {
-  const rig::team t({.timeout_ms = 1500});
+  const rig::team t({.timeout_ms = 3000});
   const inboxes c(t, 2);
   const xio_status_t wanted = t.route == "rdma" ? XIO_ERR_TRANSPORT : XIO_ERR_TIMEOUT;
   const rig::device_array<uint32_t> got(1);
