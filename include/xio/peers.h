@@ -98,9 +98,11 @@ typedef struct xio_shrink_report {
   int n_gone;   /* that have left the world by this call, */
   int n_dead;   /* and of those: that are proven to be dead. The others may still store to this PE's heap */
   uint32_t messages; /* of the agreement, that this PE has sent and received */
+  int is_done;       /* 1: the call that failed here last was complete elsewhere, and is done here, too: it is not to be
+                        made again. 0: it is to be made again, by all */
 } xio_shrink_report_t;
 #define XIO_SHRINK_REPORT_INIT \
-  { sizeof(xio_shrink_report_t), 0, 0, NULL, 0, 0, 0, 0 }
+  { sizeof(xio_shrink_report_t), 0, 0, NULL, 0, 0, 0, 0, 0 }
 
 /* Agrees with all other PEs that live on those that go on, after some have died, were excluded, or are out of reach.
  * Collective among the PEs that go on, in a world with XIO_SURVIVE=1: after a collective call has failed with
@@ -115,7 +117,7 @@ typedef struct xio_shrink_report {
  *   barriers of all, xio_malloc and all other collective calls are among those that live, and xio_team_world is a team
  *   of these. PE 0 may be among the dead.
  *   The same blocks are allocated on every PE: a call that some had completed, and others had not, is done on all if
- *   it allocates, frees or destroys (the report has the block), and undone on all if it makes a ctx or a team: its
+ *   it allocates, frees or destroys (is_done, and the block), and undone on all if it makes a ctx or a team: its
  *   handle is XIO_ERR_STATE then.
  *   Teams of before with a PE that has left are over: XIO_ERR_STATE, in kernels XIO_ERR_PEER. Where that PE is not
  *   proven to be dead, the memory of teams that are destroyed later stays taken.

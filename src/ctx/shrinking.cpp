@@ -37,16 +37,20 @@ void world::finish_call(const bootstrap::common_state& s, xio_shrink_report_t& r
   if (is_kind(last, call::malloc) && behind) {
     const std::uint64_t at = heap_->take({"xio_world_shrink", 1, last.b, last.c});
     report.block = at != 0 ? heap_->data() + at : nullptr;
+    report.is_done = at != 0 ? 1 : 0;
   } else if (is_kind(last, call::free) && behind) {
     if (last.a != 0 && heap_->has_block(last.a)) heap_->give_back(last.a);
+    report.is_done = 1;
   } else if (is_kind(last, call::ctx_create)) {
     behind ? contexts_->skip() : contexts_->undo_create(last.a);
   } else if (is_kind(last, call::team_create)) {
     behind ? teams_->skip() : teams_->undo_create(last.a);
   } else if (is_kind(last, call::ctx_destroy) && behind) {
     contexts_->destroy_late(last.a);
+    report.is_done = 1;
   } else if (is_kind(last, call::team_destroy) && behind) {
     teams_->destroy_late(last.a);
+    report.is_done = 1;
   }
 }
 
