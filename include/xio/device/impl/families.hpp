@@ -65,34 +65,13 @@ XIO_DEVICE auto with_one_of(family_list<First, Rest...>, ring_kind kind, Body&& 
 // body(codec), a value of the family's codec type, which is empty.
 template <class Body>
 XIO_DEVICE auto with_kind(ring_kind kind, Body&& body) {
-  if constexpr (family_words::chosen != 0 && family_words::chosen != family_words::all) {
-    return with_one_of(chosen_families{}, kind, body);
-  } else {
-    // A jump by a table waits for the table.
-    if (kind == ring_kind::mlx5) [[likely]]
-      return body(mlx5_codec{});
-    switch (kind) {
-      case ring_kind::bnxt: return body(bnxt_codec{});
-      case ring_kind::ionic: return body(ionic_codec{});
-      case ring_kind::ernic: return body(ernic_codec{});
-      default: return body(proxy_codec{});
-    }
-  }
-}
-constexpr bool k_is_one_family = (family_words::chosen & (family_words::chosen - 1)) == 0;
-constexpr bool k_tests_mlx5_first = has_family(ring_kind::mlx5) && !k_is_one_family;
-// The same where all lanes that are here have one kind: the usual family by one test.
-template <class Body>
-XIO_DEVICE auto with_common_kind(ring_kind kind, Body&& body) {
-  if constexpr (k_tests_mlx5_first)
-    if (kind == ring_kind::mlx5) [[likely]]
-      return body(mlx5_codec{});
-  return with_kind(static_cast<ring_kind>(unknown(static_cast<u32>(kind))), body);
+  return with_one_of(chosen_families{}, kind, body);
 }
 template <class Body>
 XIO_DEVICE auto with_family(const ring_view& r, Body&& body) {
   return with_kind(r.kind, body);
 }
+
 // Whether a family has entries into which lanes write their own bytes.
 template <class Family>
 constexpr bool k_gathers = requires(const ring_view& r) {
@@ -107,15 +86,17 @@ XIO_DEVICE unsigned char* inline_at(const ring_view& r, u64 ticket, u32 i) {
   });
 }
 
-// All families as one codec: the ring's own code is there once, and only what differs is chosen, by the wave.
+// Several families as one codec: the ring's own code is there once, and only what differs is chosen, by the wave.
+template <class... Families>
+constexpr bool k_has_serial(family_list<Families...>) {
+  return (k_ring_is_serial<typename Families::codec> || ...);
+}
 struct serial_codec {
   static constexpr bool k_serial = true;
-  XIO_DEVICE static bool is_serial(const ring_view& r) {
-    return family_words::chosen == family_words::bnxt || r.kind == ring_kind::bnxt;
-  }
 };
 struct plain_codec {};
-struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec, plain_codec> {
+template <class Families>
+struct codec_of : std::conditional_t<k_has_serial(Families{}), serial_codec, plain_codec> {
   static constexpr bool k_in_order = true;
   static constexpr bool k_tries = true;
   // The family's own fields travel as words, of which its codec makes fields again.
@@ -125,22 +106,46 @@ struct nic_codec : std::conditional_t<has_family(ring_kind::bnxt), serial_codec,
     for (u32 i = 0; i < sizeof from.rdma.family_words / 8; ++i)
       to->rdma.family_words[i] = view_field(from.rdma.family_words[i]);
   }
+  XIO_DEVICE static bool is_serial(const ring_view& r) {
+    return chosen(r, [](auto family) { return k_ring_is_serial<decltype(family)>; });
+  }
   XIO_DEVICE static bool announce(const ring_view& r, u64 from, u64 to) {
-    return with_family(r, [&](auto family) { return ring_announce<decltype(family)>(r, from, to); }) != 0;
+    return chosen(r, [&](auto family) { return ring_announce<decltype(family)>(r, from, to); }) != 0;
   }
   XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) {
-    return with_family(r, [&](auto family) { return decltype(family)::drain(r, completed); });
+    return chosen(r, [&](auto family) { return decltype(family)::drain(r, completed); });
   }
   XIO_DEVICE static u32 slots(const ring_view& r, const work& w) {
-    return with_family(r, [&](auto family) { return decltype(family)::slots(w); });
+    return chosen(r, [&](auto family) { return decltype(family)::slots(w); });
   }
   XIO_DEVICE static u32 packets(const ring_view& r, const work& w) {
-    return with_family(r, [&](auto family) { return decltype(family)::packets(r, w); });
+    return chosen(r, [&](auto family) { return decltype(family)::packets(r, w); });
   }
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const work& w) {
-    with_family(r, [&](auto family) { decltype(family)::encode(r, ticket, serial, ask, w); });
+    chosen(r, [&](auto family) { decltype(family)::encode(r, ticket, serial, ask, w); });
+  }
+
+ private:
+  template <class Body>
+  XIO_DEVICE static auto chosen(const ring_view& r, Body&& body) {
+    return with_one_of(Families{}, r.kind, body);
   }
 };
+using nic_codec = codec_of<chosen_families>;
 static_assert(held_codec<nic_codec>, "nic_codec lacks what ring.hpp asks of a codec");
+
+// body(codec): what a leaf posts by. ConnectX has a leaf of its own, all others have one together: with its entries in
+// it, too, an op of ConnectX would execute a seventh more (docs/decisions/0131-leaves.md). `kind` is one for all lanes
+// that are here.
+template <class First, class... Rest, class Body>
+XIO_DEVICE auto with_leaf_codec(family_list<First, Rest...>, ring_kind kind, Body&& body) {
+  if constexpr (First::k_kind == ring_kind::mlx5 && sizeof...(Rest) != 0) {
+    if (kind == ring_kind::mlx5) [[likely]]
+      return body(codec_of<family_list<First>>{});
+    return body(codec_of<family_list<Rest...>>{});
+  } else {
+    return body(codec_of<family_list<First, Rest...>>{});
+  }
+}
 
 }  // namespace xio::dev::rdma

@@ -100,45 +100,47 @@ XIO_DEVICE xio_status_t hdp_take_slot(const ring_view& r, u32 slots, hdp_slot* s
   }
   return XIO_OK;  // and no op of the user's: none is counted
 }
-XIO_DEVICE hdp_step hdp_not_posted(const ring_view& r, u32 slots, xio_status_t why) {
-  if (why == XIO_PENDING) return hdp_step{&r, 0, slots, XIO_OK};
-  return hdp_step{nullptr, 0, 0, why};
-}
+// The ring's code is there once for both engines.
+struct flush_codec {
+  static constexpr bool k_in_order = true;
+  XIO_DEVICE static void announce(const ring_view& r, u64 from, u64 to) {
+    if constexpr (k_has_sdma)
+      if (!k_has_rdma || r.kind == ring_kind::sdma) return sdma_codec::announce(r, from, to);
+    if constexpr (k_has_rdma) rdma::nic_codec::announce(r, from, to);
+  }
+  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_again(r, r.kind, completed); }
+};
 
 // The FENCE behind the packet says that it is done.
-XIO_DEVICE hdp_step hdp_post_packet(const ring_view& r) {
-  const u32 slots = r.sdma.least_slots > 1 ? r.sdma.least_slots : 1;
-  hdp_slot slot{};
-  const xio_status_t status = hdp_take_slot(r, slots, &slot);
-  if (status != XIO_OK) return hdp_not_posted(r, slots, status);
-  const u64 last = slot.ticket + slots - 1;
-  for (u64 pad = slot.ticket; pad < last; ++pad) sdma::fill_end(r, pad, false);
+XIO_DEVICE void hdp_fill_packet(const ring_view& r, u64 first, u64 last) {
+  for (u64 pad = first; pad < last; ++pad) sdma::fill_end(r, pad, false);
   entry64 e{};
   wire::sdma::encode_hdp_flush(e.dw);
   sdma::finish_slot<wire::sdma::k_poll_dwords>(r, last, true, e);
-  ring_publish<sdma_codec>(r, slot.ticket, slots, ring_turn{});
-  return hdp_step{&r, last + 1, 0, XIO_OK};
 }
 
 // READ of the heap's line; where it goes nobody looks.
-XIO_DEVICE rdma::work hdp_line_read(const ring_view& r, const ctx_view& c) {
+XIO_DEVICE void hdp_fill_read(const ctx_view& c, const ring_view& r, const hdp_slot& slot) {
   rdma::work read = rdma::make_work(r, rdma::verb::read, offsetof(heap_head, hdp_line), 8);
   read.local = reinterpret_cast<u64>(c.scratch + rdma::k_dummy_word);
   read.lkey = r.rdma.scratch_lkey;
-  return read;
+  rdma::nic_codec::encode(r, slot.ticket, slot.serial, true, read);  // one slot of every family's
 }
 
-XIO_DEVICE hdp_step hdp_post_read(const ctx_view& c, const ring_view& r) {
-  const rdma::work read = hdp_line_read(r, c);
-  const u32 slots = rdma::with_family(r, [&](auto family) { return decltype(family)::slots(read); });
+XIO_DEVICE hdp_step hdp_post(const ctx_view& c, const ring_view& r, bool copies) {
+  const u32 slots = copies && r.sdma.least_slots > 1 ? r.sdma.least_slots : 1;
   hdp_slot slot{};
   const xio_status_t status = hdp_take_slot(r, slots, &slot);
-  if (status != XIO_OK) return hdp_not_posted(r, slots, status);
-  rdma::with_family(r, [&](auto family) {
-    decltype(family)::encode(r, slot.ticket, slot.serial, true, read);
-    ring_publish<decltype(family)>(r, slot.ticket, slots, ring_turn{});
-  });
-  return hdp_step{&r, slot.ticket + slots, 0, XIO_OK};
+  if (status == XIO_PENDING) return hdp_step{&r, 0, slots, XIO_OK};
+  if (status != XIO_OK) return hdp_step{nullptr, 0, 0, status};
+  const u64 end = slot.ticket + slots;
+  if (k_has_sdma && copies) {
+    hdp_fill_packet(r, slot.ticket, end - 1);
+  } else {
+    hdp_fill_read(c, r, slot);
+  }
+  ring_publish<flush_codec>(r, slot.ticket, slots, ring_turn{});
+  return hdp_step{&r, end, 0, XIO_OK};
 }
 
 // A READ pushes what the device wrote before (PCIe base spec, 2.4.1 transaction ordering). Only its own: so one by each
@@ -148,11 +150,8 @@ XIO_DEVICE hdp_step hdp_post_step(const ctx_view& c, hdp_way way, u32 step) {
   if (c.flush_ring_count == 0 || (!copies && !k_has_rdma)) return hdp_step{nullptr, 0, 0, XIO_ERR_NO_ROUTE};
   if (step == c.flush_ring_count || (step != 0 && copies)) return hdp_step{nullptr, 0, 0, XIO_OK};
   const ring_view& r = c.flush_rings[step];
-  if constexpr (k_has_sdma)
-    if (copies) return hdp_post_packet(r);
-  if constexpr (k_has_rdma)
-    if (step == 0 || r.rdma.nic != c.flush_rings[0].rdma.nic) return hdp_post_read(c, r);
-  return hdp_step{nullptr, 0, 0, XIO_OK};
+  if (!copies && step != 0 && r.rdma.nic == c.flush_rings[0].rdma.nic) return hdp_step{nullptr, 0, 0, XIO_OK};
+  return hdp_post(c, r, copies);
 }
 
 // --- Flush -------------------------------------------------------------------------------------------

@@ -32,11 +32,33 @@ struct ionic_codec {
     ring_doorbell(r.rdma.doorbell, wire::ionic::doorbell_value(r.id, static_cast<u32>(to) & (r.depth - 1)));
   }
 
+  // Of the one entry that every completion overwrites the count is read first: if the state that is read after it tells
+  // of no error, then nothing that it counts has failed, and an error stays as it is. An entry of a queue is whole once
+  // its colour is there. A queue's room is given back for at most as many as the ring holds, so that those, as many
+  // under way and word of a flush fit into it.
   XIO_DEVICE static u64 drain(const ring_view& r, u64) {
-    if (r.rdma.cq_depth != 0) {
-      drain_queue(r);
-    } else {
-      drain_collapsed(r);
+    const bool queue = r.rdma.cq_depth != 0;
+    const u64 first = queue ? load<scope::agent, order::relaxed>(&r.state->cq_head) : 0;
+    u64 head = first;
+    for (bool more = true; more && head - first < r.depth - 1;) {
+      const u64 at = queue ? head & (r.rdma.cq_depth - 1) : 0;
+      const u32* cqe = reinterpret_cast<const u32*>(r.rdma.completions) + at * wire::ionic::k_cqe_dwords;
+      u32 msn = queue ? 0 : load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_msn_at);
+      const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
+      // No type: nothing yet, or it is being overwritten.
+      const bool there = queue
+                             ? wire::ionic::cqe_state_color(state) == wire::ionic::color_of(head, r.rdma.cq_depth_log2)
+                             : wire::ionic::cqe_state_type(state) != 0;
+      if (!there) break;
+      if (queue) msn = load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at);
+      more = consume(r, cqe, state, wire::be32(msn)) && queue;
+      ++head;
+    }
+    if (queue && head != first) {
+      store<scope::agent, order::relaxed>(&r.state->cq_head, head);
+      ring_doorbell(r.rdma.ionic.cq_doorbell,
+                    wire::ionic::doorbell_value(r.rdma.ionic.cq_id, static_cast<u32>(head) & (r.rdma.cq_depth - 1)));
+      ring_keep_stored();
     }
     return ring_completed<order::relaxed>(r);
   }
@@ -111,36 +133,6 @@ struct ionic_codec {
     if (ahead >= load<scope::agent, order::relaxed>(&r.state->issued) - completed) ahead = good = 0;
     if (good != 0) ring_complete(r, completed, completed + good);
     ring_fail(r, XIO_ERR_TRANSPORT, why, completed + ahead);
-  }
-
-  // The count first: if the state that is read after it tells of no error, then nothing that it counts has failed. An
-  // error stays as it is.
-  XIO_DEVICE static void drain_collapsed(const ring_view& r) {
-    const u32* cqe = reinterpret_cast<const u32*>(r.rdma.completions);
-    const u32 msn = wire::be32(load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_msn_at));
-    const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
-    // No type: nothing yet, or it is being overwritten.
-    if (wire::ionic::cqe_state_type(state) != 0) consume(r, cqe, state, msn);
-  }
-
-  // Takes what is there, then gives the room back: at most as many as the ring holds, so that those, as many under way
-  // and word of a flush fit into the queue.
-  XIO_DEVICE static void drain_queue(const ring_view& r) {
-    const u64 first = load<scope::agent, order::relaxed>(&r.state->cq_head);
-    u64 head = first;
-    for (bool more = true; more && head - first < r.depth - 1;) {
-      const u32* cqe =
-          reinterpret_cast<const u32*>(r.rdma.completions) + (head & (r.rdma.cq_depth - 1)) * wire::ionic::k_cqe_dwords;
-      const u32 state = load<scope::system, order::acquire>(cqe + wire::ionic::k_cqe_state_at);
-      if (wire::ionic::cqe_state_color(state) != wire::ionic::color_of(head, r.rdma.cq_depth_log2)) break;
-      more = consume(r, cqe, state, wire::be32(load<scope::system, order::relaxed>(cqe + wire::ionic::k_cqe_msn_at)));
-      ++head;
-    }
-    if (head == first) return;
-    store<scope::agent, order::relaxed>(&r.state->cq_head, head);
-    ring_doorbell(r.rdma.ionic.cq_doorbell,
-                  wire::ionic::doorbell_value(r.rdma.ionic.cq_id, static_cast<u32>(head) & (r.rdma.cq_depth - 1)));
-    ring_keep_stored();
   }
 
   // False after a failure.

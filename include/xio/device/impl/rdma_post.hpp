@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How the RDMA lane posts works: the kernel chooses the leaf of the ring's family, a function out of line that does not
-// wait, and waits for room by itself. One copy of every family's code is in a kernel, however many ops it calls.
+// How the RDMA lane posts works: the kernel calls a leaf, a function out of line that does not wait, and waits for room
+// by itself. One copy of it is in a kernel, however many ops that calls; within it only entries and doorbells are the
+// families' own.
 #pragma once
 #include "xio/device/impl/families.hpp"
 #include "xio/device/impl/rdma_keys.hpp"
@@ -72,12 +73,6 @@ XIO_DEVICE work signal_behind(const ring_view& r, bool adds, u64 offset, u64 val
   return w;
 }
 
-// A family's codec in a leaf, which does not wait.
-template <class Family>
-struct leaf_codec : Family {
-  static constexpr bool k_tries = true;
-};
-
 // How many of a group's lanes post at once, as ring_lanes_per_round, where each needs `slots`. No division: where the
 // ring is too small for all, the next power of two is precise enough.
 XIO_DEVICE u32 equal_lanes_per_round(const lanes& group, const ring_view& r, u32 slots) {
@@ -102,7 +97,7 @@ struct leaf_piece {
   work op;
   u32 kind;
 };
-template <class Family>
+template <class Codec>
 XIO_DEVICE leaf_piece piece_of(const world_view& world, const ring_view& r, const leaf_op& op) {
   const u32 how = uniform_value(op.how);  // lanes of another one have another kind, too
   const auto what = static_cast<verb>(how & k_how_verb);
@@ -131,12 +126,12 @@ XIO_DEVICE leaf_piece piece_of(const world_view& world, const ring_view& r, cons
   u32 slots;
   if (is_atomic(what)) {
     w.lkey = r.rdma.scratch_lkey;
-    slots = Family::slots(w);
+    slots = Codec::slots(r, w);
   } else if (w.from == payload::value) {
-    slots = Family::slots(w);
+    slots = Codec::slots(r, w);
   } else if (what != verb::read && w.bytes <= r.rdma.inline_bytes) {
     w.from = payload::inlined;
-    slots = Family::slots(w);
+    slots = Codec::slots(r, w);
     // 4 or 8 aligned bytes, and a lane of this kind of op, of which the place of a source is one. Words are loaded
     // here: bytes of any length and place are many more instructions, in every entry.
     if ((((w.bytes - 4) & ~4u) | (op.local & 3) | (op.how ^ how)) == 0) {
@@ -145,11 +140,11 @@ XIO_DEVICE leaf_piece piece_of(const world_view& world, const ring_view& r, cons
       const u32 low = *reinterpret_cast<const any*>(op.local), high = *reinterpret_cast<const any*>(op.local + behind);
       w.first = low | u64{behind != 0 ? high : 0} << 32;
       w.from = payload::value;
-      slots = Family::slots(w);
+      slots = Codec::slots(r, w);
     }
   } else {
     w.from = payload::memory;
-    slots = Family::slots(w);
+    slots = Codec::slots(r, w);
     if ((how & k_how_keyed) == 0 && !find_heap_key(world, r.rdma.nic, op.local, op.bytes, &w.lkey))
       p.kind |= k_how_keyless;
   }
@@ -158,34 +153,29 @@ XIO_DEVICE leaf_piece piece_of(const world_view& world, const ring_view& r, cons
 }
 
 // Posts for the lanes of `turn`, which need one number of slots and have one kind of op: `how`.
-template <class Family>
+template <class Codec>
 XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, const ring_view& r, u32 how,
                                   const work& w, const leaf_op& op) {
   const bool two = (how & (k_how_sets | k_how_adds)) != 0;
-  ring_claim claim{how >> k_how_slots_at, Family::packets(r, w), w.bytes};
+  const u32 packets = Codec::packets(r, w);
+  ring_claim claim{how >> k_how_slots_at, packets, w.bytes};
   if (two) {
     claim.slots += 1;
-    if constexpr (k_ring_is_serial<Family>) claim.packets += 1;
+    if (packets != 0) claim.packets += 1;
     claim.bytes += 8;
   }
-  ring_share share;
-  if constexpr (k_ring_is_serial<Family>)
-    share = ring_sum(turn, claim);
-  else
-    share = ring_sum_equal(turn, claim);
+  const ring_share share = Codec::is_serial(r) ? ring_sum(turn, claim) : ring_sum_equal(turn, claim);
   auto fill = [&](u64 at, bool last, u64 serial = 0) {
-    Family::encode(r, at, serial, last && !two, w);
+    Codec::encode(r, at, serial, last && !two, w);
     if (!two) return;
     at += claim.slots - 1;
-    serial = (serial + Family::packets(r, w)) & 0xffffff;
-    if ((how & k_how_adds) != 0)
-      Family::encode(r, at, serial, last, signal_behind(r, true, op.compare, op.operand, op.swap_mask));
-    else
-      Family::encode(r, at, serial, last, signal_behind(r, false, op.compare, op.operand, 0));
+    serial = (serial + packets) & 0xffffff;
+    Codec::encode(r, at, serial, last,
+                      signal_behind(r, (how & k_how_adds) != 0, op.compare, op.operand, op.swap_mask));
   };
   posted_ops out{0, XIO_PENDING};
   ring_result result{};
-  out.status = ring_post_batch<leaf_codec<Family>>(turn, r, world, {claim, share}, &result, fill);
+  out.status = ring_post_batch<Codec>(turn, r, world, {claim, share}, &result, fill);
   out.ticket = result.ticket;
   if (result.serves) out.mend = mend_serves;
   if (out.status == XIO_PENDING) out.mend |= share.slots;
@@ -193,15 +183,15 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
   return out;
 }
 
-// The leaf of a family: posts for the lanes of one ring and one kind of op, as many as the ring takes at once.
-// XIO_PENDING: nothing was posted for this lane.
-template <class Family>
+// The leaf: posts for the lanes of one ring and one kind of op, as many as the ring takes at once. XIO_PENDING: nothing
+// was posted for this lane.
+template <class Codec>
 XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_view& ring) {
   const return_kept<> back;
   posted_ops out{0, XIO_PENDING, mend_not_yet};
   // Of the first lane: lanes of other rings have no turn.
-  const ring_view r = ring_in_registers<Family>(ring);
-  leaf_piece p = piece_of<Family>(world, r, op);
+  const ring_view r = ring_in_registers<Codec>(ring);
+  leaf_piece p = piece_of<Codec>(world, r, op);
   lanes group;
   const bool joins = joins_group(reinterpret_cast<u64>(&ring), p.kind, &group);
   const u32 how = uniform_value(p.kind);
@@ -215,7 +205,7 @@ XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_vi
   p.op.what = static_cast<verb>(how & k_how_verb);
   p.op.from = static_cast<payload>(how >> k_how_payload_at & 0xff);
   if (p.op.from == payload::gathered) __builtin_unreachable();  // by post_row_leaf alone
-  return post_pieces<Family>(world, turn, r, how, p.op, op);
+  return post_pieces<Codec>(world, turn, r, how, p.op, op);
 }
 
 // Rings for others, by the lane that is the ringer.
@@ -280,9 +270,9 @@ XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, le
     if (IsValue && row) {
       done = post_row_leaf(w, r, op.offset, op.operand, static_cast<u32>(op.bytes));
     } else {
-      // By the family of the first lane's ring: lanes of other rings have no turn in that leaf.
-      done = with_common_kind(view_field(uniform(r).kind),
-                              [&](auto family) XIO_INLINE_LAMBDA { return post_leaf<decltype(family)>(op, w, r); });
+      // By the first lane's ring: lanes of other rings have no turn in that leaf.
+      done = with_leaf_codec(chosen_families{}, view_field(uniform(r).kind),
+                             [&](auto codec) XIO_INLINE_LAMBDA { return post_leaf<decltype(codec)>(op, w, r); });
     }
     *ticket = done.ticket;
     if (done.mend == 0) [[likely]]

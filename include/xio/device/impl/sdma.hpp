@@ -83,6 +83,8 @@ struct sdma_codec {
 };
 static_assert(held_codec<sdma_codec>, "sdma_codec lacks what ring.hpp asks of a codec");
 
+XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since);
+
 namespace sdma {
 
 // --- Slots -------------------------------------------------------------------------------------------
@@ -264,6 +266,10 @@ XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) {
   return sdma_codec::drain(ring, completed);
 }
 
+// Who waits for room: the code of a ctx's ops (reap.hpp), which a kernel with those has anyhow, or a wait of its own.
+enum class waiter { ctx, own };
+
+template <waiter By>
 XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
                                    u64* ticket) {
   u32 how = p.copies;
@@ -271,6 +277,7 @@ XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, cons
   if (p.counts != 0) how |= k_leaf_counts;
   const posted_ops done = ring_post_by(
       [&](u32 slots, u64* since) {
+        if constexpr (By == waiter::ctx) return find_room(r, slots, w, since);
         return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
       },
       [&] { serve_leaf(r); },
@@ -282,7 +289,7 @@ XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, cons
 }
 
 // The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
-template <direct::source From = direct::source::peer>
+template <direct::source From = direct::source::peer, waiter By = waiter::own>
 XIO_DEVICE xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
   if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
   trim<From>(r, op);
@@ -297,7 +304,7 @@ XIO_DEVICE xio_status_t post(const world_view& w, const ring_view& r, chain op, 
     const bool ends = now == op.bytes;
     const u32 signals = ends && op.signal != 0 ? 1 : 0;
     const u32 counts = ends && count_left && (count_along || copies + signals == 0) ? 1 : 0;
-    const xio_status_t status = post_piece(w, r, op, piece{copies, signals, counts, now}, &ticket);
+    const xio_status_t status = post_piece<By>(w, r, op, piece{copies, signals, counts, now}, &ticket);
     if (status != XIO_OK) return status;
     op.dst += now;
     op.src += now;
@@ -408,7 +415,7 @@ XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, c
                              xio_req_t* request) {
   if (request != nullptr) *request = 0;
   if (bytes == 0) return XIO_OK;
-  return post<From>(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0},
+  return post<From, waiter::ctx>(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0},
                     request);
 }
 
@@ -442,7 +449,7 @@ XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy&
                   s.value,
                   reinterpret_cast<u64>(counter),
                   s.op};
-  return post<direct::source::own>(*c.world, used_queue(c, p), all, request);
+  return post<direct::source::own, waiter::ctx>(*c.world, used_queue(c, p), all, request);
 }
 
 // put, then 1 more on a local counter that engines reach.
@@ -458,7 +465,7 @@ XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, const engine_copy
                   0,
                   reinterpret_cast<u64>(counter),
                   0};
-  return post<direct::source::own>(*c.world, used_queue(c, p), all, request);
+  return post<direct::source::own, waiter::ctx>(*c.world, used_queue(c, p), all, request);
 }
 
 // The signal alone, after everything that was posted to the ring before.

@@ -109,12 +109,6 @@ XIO_DEVICE const T& uniform(const T& at) {
 
 XIO_DEVICE u32 uniform_value(u32 value) { return amdgcn::first_lane(value); }
 
-XIO_DEVICE u32 unknown(u32 value) {
-  u32 same = amdgcn::first_lane(value);
-  asm("" : "+s"(same));
-  return same;
-}
-
 template <class T>
 XIO_DEVICE const T& again(const T& at) {
   u64 address = amdgcn::first_lane(reinterpret_cast<u64>(&at));

@@ -92,7 +92,6 @@ XIO_DEVICE const T& uniform(const T& at) {
 }
 
 XIO_DEVICE u32 uniform_value(u32 value) { return value; }
-XIO_DEVICE u32 unknown(u32 value) { return value; }
 template <bool Crowded>
 class return_kept {
  public:

@@ -119,9 +119,6 @@ XIO_DEVICE const T& again(const T& at);
 // in its place.
 template <class T>
 XIO_DEVICE bool is_first_lanes(const T& at);
-// A value that all lanes that are here have, and of which the compiler knows nothing: it does not make one of a test
-// before and of a choice by this.
-XIO_DEVICE u32 unknown(u32 value);
 // Bit i of a mask; of 32 and above none is set.
 XIO_DEVICE bool bit_of(u32 mask, u32 i);
 // Keeps the compiler from using the loaded value, and so from waiting for it, before this point of the program.
