@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"
+#include "xio/device/impl/reap.hpp"
 #include "xio/device/impl/sdma.hpp"
 
 namespace xio {

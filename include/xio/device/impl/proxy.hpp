@@ -50,58 +50,47 @@ struct proxy_codec {
     u32 flags = ask ? wire::proxy::k_signaled : 0;
     if (inlined) flags |= wire::proxy::k_inline;
     if (atomic && w.bytes == 4) flags |= wire::proxy::k_narrow;
-    entry64 e;
-    for (u32& dw : e.dw) dw = 0;
-    put(e, 0, wire::proxy::head(opcode_of(w), flags), w.bytes, low(w.remote), high(w.remote));
-    if (atomic) {
-      const bool masked = w.what == rdma::verb::masked_swap;
-      const u64 swap = masked ? w.swap_mask : 0, compare = masked ? w.compare_mask : 0;
-      e.dw[1] = low(w.local);
-      put(e, 4, w.rkey, w.lkey, low(w.first), high(w.first));
-      put(e, 8, low(w.second), high(w.second), low(swap), high(swap));
-      put(e, 12, low(compare), high(compare), high(w.local), 0);
-    } else if (inlined) {
-      put(e, 4, w.rkey, w.immediate, rdma::value_word(w, 0), rdma::value_word(w, 4));
-    } else {
-      put(e, 4, w.rkey, w.lkey, low(w.local), high(w.local));
-      e.dw[8] = w.immediate;
-    }
     // Lanes' stores to memory that the NIC reads or writes must come before the entry. An entry that carries its bytes
     // needs no release, which on GPUs would be most of its cost; nor does an atomic: lanes only load the word of its
     // result, and a lane that has loaded it has given the word back.
     if (!inlined && !atomic) fence_before_stores<scope::system>();
     u64* slot = reinterpret_cast<u64*>(ring_slot(r, ticket, k_slot_bytes));
     const u32 generation = wire::proxy::generation(ticket, r.rdma.depth_log2);
+    const auto put = [&](u32 at, u32 a, u32 b, u32 c, u32 d) XIO_INLINE_LAMBDA {
+      using wire::proxy::word;
+      store_pair(slot + at, word(generation, a), word(generation, b));
+      store_pair(slot + at + 2, word(generation, c), word(generation, d));
+    };
+    // Part by part: a whole entry in registers would be most that a leaf has.
+    put(0, wire::proxy::head(opcode_of(w), flags), atomic ? low(w.local) : w.bytes, low(w.remote), high(w.remote));
+    if (atomic) {
+      const bool masked = w.what == rdma::verb::masked_swap;
+      const u64 swap = masked ? w.swap_mask : 0, compare = masked ? w.compare_mask : 0;
+      put(4, w.rkey, w.lkey, low(w.first), high(w.first));
+      put(8, low(w.second), high(w.second), low(swap), high(swap));
+      put(12, low(compare), high(compare), high(w.local), 0);
+      return;
+    }
     if (inlined && w.from == rdma::payload::inlined) {
-      store_words<wire::proxy::k_inline_at>(slot, generation, e);
-      // Unrolled, these would take most of the registers of a leaf.
+      store_pair(slot + 4, wire::proxy::word(generation, w.rkey), wire::proxy::word(generation, w.immediate));
       XIO_ROLLED for (u32 i = 0; i < wire::proxy::k_inline_bytes; i += 4) {
         store<scope::system, k_release_by_fence>(slot + wire::proxy::k_inline_at + i / 4,
                                                  wire::proxy::word(generation, rdma::source_word(w, i)));
       }
-    } else {
-      store_words<wire::proxy::k_entry_words>(slot, generation, e);
+      return;
     }
+    if (inlined) {
+      put(4, w.rkey, w.immediate, rdma::value_word(w, 0), rdma::value_word(w, 4));
+    } else {
+      put(4, w.rkey, w.lkey, low(w.local), high(w.local));
+    }
+    put(8, inlined ? 0 : w.immediate, 0, 0, 0);
+    put(12, 0, 0, 0, 0);
   }
 
  private:
   XIO_DEVICE static u32 low(u64 v) { return wire::proxy::low(v); }
   XIO_DEVICE static u32 high(u64 v) { return wire::proxy::high(v); }
-
-  XIO_DEVICE static void put(entry64& e, u32 at, u32 a, u32 b, u32 c, u32 d) {
-    e.dw[at] = a;
-    e.dw[at + 1] = b;
-    e.dw[at + 2] = c;
-    e.dw[at + 3] = d;
-  }
-
-  template <u32 Count>
-  XIO_DEVICE static void store_words(u64* slot, u32 generation, const entry64& e) {
-    using wire::proxy::word;
-    XIO_UNROLL for (u32 i = 0; i < Count; i += 2) {
-      store_pair(slot + i, word(generation, e.dw[i]), word(generation, e.dw[i + 1]));
-    }
-  }
 
   XIO_DEVICE static u32 opcode_of(const rdma::work& w) {
     switch (w.what) {

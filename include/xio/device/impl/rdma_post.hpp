@@ -170,8 +170,7 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
     if (!two) return;
     at += claim.slots - 1;
     serial = (serial + packets) & 0xffffff;
-    Codec::encode(r, at, serial, last,
-                      signal_behind(r, (how & k_how_adds) != 0, op.compare, op.operand, op.swap_mask));
+    Codec::encode(r, at, serial, last, signal_behind(r, (how & k_how_adds) != 0, op.compare, op.operand, op.swap_mask));
   };
   posted_ops out{0, XIO_PENDING};
   ring_result result{};

@@ -415,8 +415,8 @@ XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, c
                              xio_req_t* request) {
   if (request != nullptr) *request = 0;
   if (bytes == 0) return XIO_OK;
-  return post<From, waiter::ctx>(*c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0},
-                    request);
+  return post<From, waiter::ctx>(
+      *c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0}, request);
 }
 
 // Local src to `offset` of the peer's heap, whose bounds the caller has checked.
