@@ -26,7 +26,10 @@ def rank(backend, me, n, port):
         import xio.torch
 
         xio.torch.enable(heap_bytes=256 << 20)
-    symm_mem.set_backend(backend)
+    if backend == "CUDA":
+        symm_mem.enable_symm_mem_for_group(group)
+    else:
+        symm_mem.set_backend(backend)
 
     def both():
         torch.cuda.synchronize()

@@ -16,11 +16,11 @@ from xio.bitcode import bitcode
 def test_bitcode(tmp_path, monkeypatch):
     if not shutil.which("hipcc"):
         pytest.skip("no hipcc")
-    monkeypatch.setenv("XIO_CACHE", str(tmp_path))
+    monkeypatch.setenv("XIO_PYTHON_CACHE", str(tmp_path))
     made = bitcode("gfx90a")
     assert open(made, "rb").read(4) == b"BC\xc0\xde" and bitcode("gfx90a") == made
-    monkeypatch.setenv("XIO_BITCODE_CXX", "no-such-compiler")
-    with pytest.raises(xio.XioLibraryError, match="XIO_BITCODE_CXX"):
+    monkeypatch.setenv("XIO_PYTHON_CXX", "no-such-compiler")
+    with pytest.raises(xio.XioLibraryError, match="XIO_PYTHON_CXX"):
         bitcode("gfx942")
 
 

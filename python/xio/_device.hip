@@ -5,6 +5,22 @@
 //
 // Calls `_wg` are made by all threads of a workgroup, as Triton's programs make every call; all others by one thread.
 // They return the status, and XIO_ERR_STATE for a ctx of a libxio with another layout than these headers'.
+#if defined(__CUDA__) && defined(__clang__) && __clang_major__ < 22
+// clang's headers have these from 22 on.
+template <class T>
+__device__ inline T __ldcv(const T* p) {
+  T v;
+  if constexpr (sizeof(T) == 16)
+    asm volatile("ld.cv.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
+  else if constexpr (sizeof(T) == 8)
+    asm volatile("ld.cv.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  else if constexpr (sizeof(T) == 4)
+    asm volatile("ld.cv.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  else
+    v = *static_cast<const volatile T*>(p);
+  return v;
+}
+#endif
 #include <xio/xio_device.hpp>
 
 #define XIO_SYMBOL extern "C" __device__ __attribute__((visibility("default"), used))

@@ -132,10 +132,12 @@ class backend {
   // Barriers of the whole world are one sequence: one that is made in another stream comes behind the one before.
   void follow_barriers() {
 #ifdef XIO_TORCH_GPU
-    if (is_cpu() || c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None) return;
+    if (is_cpu()) return;
     const auto now = c10::cuda::getCurrentCUDAStream(device_.index());
     std::lock_guard<std::mutex> lock(mutex_);
-    if (last_ && *last_ != now) {
+    if (last_ == now) return;
+    if (c10::cuda::currentStreamCaptureStatusMayInitCtx() != c10::cuda::CaptureStatus::None) return;
+    if (last_) {
       c10::Event done(device_.type());
       done.record(last_->unwrap());
       done.block(now.unwrap());

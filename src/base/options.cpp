@@ -154,11 +154,11 @@ void check_given(const std::vector<setting>& given) {
   }
 }
 
-// XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* and XIO_AMDGPU_* belong to tests. XIO_LIBRARY is read by
-// those that load libxio by its name.
+// XIO_RUN_* is how xiorun speaks to its children; XIO_TEST_* and XIO_AMDGPU_* belong to tests. XIO_LIBRARY and
+// XIO_PYTHON_* are read by those that load libxio by its name.
 bool is_meant_for_options(std::string_view variable) {
   if (!variable.starts_with("XIO_")) return false;
-  for (const char* others : {"XIO_RUN_", "XIO_TEST_", "XIO_AMDGPU_", "XIO_LIBRARY"})
+  for (const char* others : {"XIO_RUN_", "XIO_TEST_", "XIO_AMDGPU_", "XIO_LIBRARY", "XIO_PYTHON_"})
     if (variable.starts_with(others)) return false;
   return true;
 }

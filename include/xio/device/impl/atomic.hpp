@@ -71,7 +71,7 @@ XIO_DEVICE T change_at(unsigned char* mapped, T operand, T compare) {
 }
 
 template <amo Op, bool Fetch, class T>
-XIO_SLOW_PATH xio_status_t change_slow(xio_ctx_t ctx, T* dst, T operand, T compare, int pe, T* old) {
+XIO_SLOW_PATH xio_status_t change_slow(XIO_GIVEN(xio_ctx_t) ctx, T* dst, T operand, T compare, int pe, T* old) {
   u64 offset = 0, found = 0;
   constexpr auto kind =
       static_cast<call_kind>(static_cast<u32>(call_kind::atomic) + static_cast<u32>(Op) + (Fetch ? k_call_fetches : 0));

@@ -36,7 +36,7 @@ XIO_DEVICE bool is_gone(const ctx_view& c) { return c.ring_first == k_gone; }
 
 // Returns the status, which is XIO_ERR_STATE for each call on a ctx that is gone. The call by value: so it travels in
 // registers.
-XIO_OUT_OF_LINE xio_status_t record_call(call what, const ctx_view& c, xio_status_t status) {
+XIO_OUT_OF_LINE xio_status_t record_call(XIO_GIVEN(call) what, const ctx_view& c, xio_status_t status) {
   call_record& r = const_cast<ctx_view&>(c).failed_call;
   if (is_gone(c)) return XIO_ERR_STATE;
   u64 number;
@@ -62,7 +62,7 @@ struct late_wait {
   u64 words, wanted, found;
 };
 // lasts_since: 0 where it has ended by the deadline.
-XIO_OUT_OF_LINE void record_wait(late_wait w, const ctx_view& c, u64 lasts_since) {
+XIO_OUT_OF_LINE void record_wait(XIO_GIVEN(late_wait) w, const ctx_view& c, u64 lasts_since) {
   if (lasts_since != 0) {
     const auto at = reinterpret_cast<u64>(w.first);
     return note_wait(*c.world,

@@ -185,7 +185,7 @@ XIO_DEVICE posted_ops post_pieces(const world_view& world, const lanes& turn, co
 // The leaf: posts for the lanes of one ring and one kind of op, as many as the ring takes at once. XIO_PENDING: nothing
 // was posted for this lane.
 template <class Codec>
-XIO_LEAF posted_ops post_leaf(leaf_op op, const world_view& world, const ring_view& ring) {
+XIO_LEAF posted_ops post_leaf(XIO_GIVEN(leaf_op) op, const world_view& world, const ring_view& ring) {
   const return_kept<> back;
   posted_ops out{0, XIO_PENDING, mend_not_yet};
   // Of the first lane: lanes of other rings have no turn.

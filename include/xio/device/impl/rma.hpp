@@ -85,7 +85,8 @@ XIO_DEVICE posted post_cut(const Group& g, const ctx_view& c, route way, u64 byt
 
 // The slow path of put: copies that are not mere loads and stores to a mapped peer of the ctx itself, and wrong calls.
 template <class Group>
-XIO_SLOW_PATH posted put_slow(Group g, xio_ctx_t ctx, call_copy a, int pe, bool blocking) {
+XIO_SLOW_PATH posted put_slow(XIO_GIVEN(Group) g, XIO_GIVEN(xio_ctx_t) ctx, XIO_GIVEN(call_copy) a, int pe,
+                              bool blocking) {
   u64 offset = 0;
   const call what = call_of(call_kind::put, a.dst, a.src, a.bytes, pe);
   const xio_status_t status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
@@ -137,7 +138,8 @@ XIO_DEVICE posted put(const Group& g, const xio_ctx_t& ctx, call_copy a, int pe,
 }
 
 template <class Group>
-XIO_SLOW_PATH posted get_slow(Group g, xio_ctx_t ctx, call_copy a, int pe, bool blocking) {
+XIO_SLOW_PATH posted get_slow(XIO_GIVEN(Group) g, XIO_GIVEN(xio_ctx_t) ctx, XIO_GIVEN(call_copy) a, int pe,
+                              bool blocking) {
   u64 offset = 0;
   const call what = call_of(call_kind::get, a.src, a.dst, a.bytes, pe);
   const xio_status_t status = check_copy(ctx, a.src, a.dst, a.bytes, pe, &offset);

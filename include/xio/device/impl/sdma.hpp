@@ -215,7 +215,7 @@ struct leaf_piece {
 static_assert(sizeof(leaf_piece) == 12 * 4);
 
 // The leaf: one piece for each lane of one ring and one kind; see rdma.hpp.
-XIO_LEAF posted_ops post_leaf(leaf_piece in, const world_view& world, const ring_view& ring) {
+XIO_LEAF posted_ops post_leaf(XIO_GIVEN(leaf_piece) in, const world_view& world, const ring_view& ring) {
   const return_kept<> back;
   posted_ops out{0, XIO_PENDING, mend_not_yet};
   lanes group;

@@ -48,7 +48,8 @@ XIO_DEVICE posted put_signal_mapped(const Group& g, unsigned char* to, const voi
 }
 
 template <class Group>
-XIO_SLOW_PATH posted put_signal_slow(Group g, xio_ctx_t ctx, call_copy a, signal_word s, int pe, bool blocking) {
+XIO_SLOW_PATH posted put_signal_slow(XIO_GIVEN(Group) g, XIO_GIVEN(xio_ctx_t) ctx, XIO_GIVEN(call_copy) a,
+                                     XIO_GIVEN(signal_word) s, int pe, bool blocking) {
   u64 offset = 0, signal_offset = 0;
   xio_status_t status = check_copy(ctx, a.dst, a.src, a.bytes, pe, &offset);
   const bool copy = status != XIO_OK;
@@ -82,7 +83,7 @@ XIO_DEVICE posted put_signal(const Group& g, const xio_ctx_t& ctx, call_copy a, 
   return put_signal_mapped(g, mapped.bytes(), a.src, a.bytes, mapped_sig.bytes(), s);
 }
 
-XIO_SLOW_PATH xio_status_t signal_slow(xio_ctx_t ctx, signal_word s, int pe) {
+XIO_SLOW_PATH xio_status_t signal_slow(XIO_GIVEN(xio_ctx_t) ctx, XIO_GIVEN(signal_word) s, int pe) {
   u64 offset = 0;
   const call what = call_of(call_kind::signal_op, s.at, nullptr, sizeof(u64), pe);
   const xio_status_t status = check_signal(ctx, s, pe, &offset);

@@ -289,7 +289,7 @@ XIO_DEVICE u64 last_epoch(const xio_ctx_t& ctx) {
 
 // Of a ctx without those that have left the world. Where others were excluded since, nobody says that all of the rest
 // have done the same: an excluded PE's neighbours would know at once, and the others wait for these.
-XIO_SLOW_PATH xio_status_t sync_living(xio_ctx_t ctx, u64 since) {
+XIO_SLOW_PATH xio_status_t sync_living(XIO_GIVEN(xio_ctx_t) ctx, u64 since) {
   living_view* living = load<scope::agent, order::acquire>(&world_of(ctx).living);
   if (living == nullptr) return ctx_fail(ctx_of(ctx), XIO_ERR_PEER, call_of(call_kind::sync_all));
   const u64 epoch = load<scope::agent, order::relaxed>(&living->epoch) + 1;
@@ -306,7 +306,7 @@ XIO_SLOW_PATH xio_status_t sync_living(xio_ctx_t ctx, u64 since) {
 }
 
 // The rounds from `round` on, of which that one's flag is sent already if it `has_sent`.
-XIO_SLOW_PATH xio_status_t sync_by_rounds(xio_ctx_t ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
+XIO_SLOW_PATH xio_status_t sync_by_rounds(XIO_GIVEN(xio_ctx_t) ctx, u64 epoch, u32 round, bool has_sent, u64 since) {
   // Others wait at a flag that a mapped PE has not sent; only then is there time to ask.
   if (has_sent && is_gone(ctx_of(ctx))) return XIO_ERR_STATE;
   if ((ctx.flags & ctx_has_holes) != 0) return sync_living(ctx, since);

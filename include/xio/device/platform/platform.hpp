@@ -11,6 +11,7 @@
 //   XIO_IN_LINE_BY_NEW  in line by compilers that keep large kernels right, out of line by others
 //   XIO_LEAF            a function out of line that calls nothing: it has no frame
 //   XIO_SLOW_PATH       for what an op does when it cannot be done by loads and stores
+//   XIO_GIVEN(type)     a structure that a function out of line takes
 //   XIO_INLINE_LAMBDA   for lambdas that go into such calls
 //   XIO_SHARED(T, x)    memory of a workgroup: XIO_SHARED(int, total); then use total
 //   XIO_UNROLL          before a loop whose arrays must stay in registers
