@@ -6,11 +6,13 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "../gtest.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/link.hpp"
+#include "outcome.hpp"
 
 namespace rig {
+
+using namespace xio::test;
 
 // No passphrases: not every library stretches them.
 inline const std::string k_key = "616e20686f6e657374206b6579206f66207468652074657374730000000000aa";
@@ -44,23 +46,23 @@ inline xio::options tcp_options(int port, int rank, int size, std::uint64_t time
   return o;
 }
 
-struct outcome {
-  xio_status_t status = XIO_OK;
-  std::string sentence;
-  double seconds = 0;
-};
+inline std::vector<xio::unique_fd> listen_on(int port) {
+  return xio::bootstrap::listen_at({"127.0.0.1", static_cast<std::uint16_t>(port)}, xio::bootstrap::deadline::in(0));
+}
 
-inline outcome outcome_of(const std::function<void()>& body) {
-  outcome out;
-  const auto start = std::chrono::steady_clock::now();
-  try {
-    body();
-  } catch (const xio::error& e) {
-    out.status = e.status();
-    out.sentence = e.what();
-  }
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return out;
+// The first connection to come.
+inline xio::unique_fd accept_from(const std::vector<xio::unique_fd>& listeners) {
+  pollfd p{listeners[0].get(), POLLIN, 0};
+  poll(&p, 1, 10000);
+  xio::socket_address from;
+  return xio::bootstrap::accept_one(listeners[0].get(), from);
+}
+
+inline xio::bootstrap::secret key_of(const std::string& text) {
+  xio::crypto::start();
+  auto o = xio::options::defaults();
+  o.tcp_key = text;
+  return xio::bootstrap::load_key(o);
 }
 
 // Runs body(i) in `count` threads and returns how each of them ended.

@@ -24,13 +24,6 @@ std::string text_of(const void* bytes, std::size_t count) { return {static_cast<
 std::string text_of(const secret& s) { return text_of(s.data(), secret::k_bytes); }
 bool has(const std::string& all, const std::string& part) { return all.find(part) != std::string::npos; }
 
-secret key_of(const std::string& text) {
-  xio::crypto::start();
-  auto o = xio::options::defaults();
-  o.tcp_key = text;
-  return load_key(o);
-}
-
 // RFC 7748 section 6.1.
 TEST(ephemeral_key, agrees_as_rfc_7748_says) {
   xio::crypto::start();
@@ -216,19 +209,15 @@ TEST_F(key_file, of_mode_0600_or_0400_gives_the_same_key_as_its_text) {
 TEST_F(key_file, that_others_can_reach_is_refused) {
   for (const mode_t mode : {0640, 0604, 0660, 0602, 0644, 0666, 0700, 0620}) {
     chmod(path_.c_str(), mode);
-    const auto o = outcome_of([&] { load_key(options_with(path_)); });
-    EXPECT_EQ(o.status, XIO_ERR_AUTH) << std::oct << mode;
-    EXPECT_NE(o.sentence.find("has mode 0"), std::string::npos) << o.sentence;
-    EXPECT_NE(o.sentence.find(path_), std::string::npos) << o.sentence;
+    SCOPED_TRACE(mode);
+    expect_outcome(outcome_of([&] { load_key(options_with(path_)); }), XIO_ERR_AUTH, {"has mode 0", path_});
   }
 }
 
 TEST_F(key_file, of_another_user_is_refused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
   ASSERT_EQ(chown(path_.c_str(), 12345, 12345), 0);
-  const auto o = outcome_of([&] { load_key(options_with(path_)); });
-  EXPECT_EQ(o.status, XIO_ERR_AUTH);
-  EXPECT_NE(o.sentence.find("belongs to user 12345"), std::string::npos) << o.sentence;
+  expect_outcome(outcome_of([&] { load_key(options_with(path_)); }), XIO_ERR_AUTH, {"belongs to user 12345"});
 }
 
 TEST_F(key_file, that_is_none_is_refused) {
@@ -241,12 +230,10 @@ TEST_F(key_file, that_is_none_is_refused) {
 }
 
 TEST_F(key_file, with_a_short_or_huge_content_is_refused) {
-  ASSERT_EQ(truncate(path_.c_str(), 15), 0);
-  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
-  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
-  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
-  ASSERT_EQ(truncate(path_.c_str(), 5000), 0);
-  EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG);
+  for (const off_t bytes : {15, 0, 5000}) {
+    ASSERT_EQ(truncate(path_.c_str(), bytes), 0);
+    EXPECT_EQ(outcome_of([&] { load_key(options_with(path_)); }).status, XIO_ERR_CONFIG) << bytes;
+  }
 }
 
 TEST_F(key_file, forms_a_world) {
@@ -256,7 +243,7 @@ TEST_F(key_file, forms_a_world) {
     if (rank == 1) o.tcp_key = "", o.tcp_key_file = path_;
     check_allgather(*connect_tcp(o), 10, 1);
   });
-  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  expect_all_ok(all);
 }
 
 // ---- what a listener hears -----------------------------------------------------------------------------------------
@@ -265,7 +252,7 @@ TEST_F(key_file, forms_a_world) {
 class eavesdropper {
  public:
   explicit eavesdropper(int to) : port_(free_port()), to_(to) {
-    listeners_ = listen_at({"127.0.0.1", static_cast<std::uint16_t>(port_)}, deadline::in(0));
+    listeners_ = listen_on(port_);
     thread_ = std::thread([this] { run(); });
   }
   ~eavesdropper() { finish(); }
@@ -278,10 +265,7 @@ class eavesdropper {
 
  private:
   void run() {
-    pollfd p{listeners_[0].get(), POLLIN, 0};
-    poll(&p, 1, 10000);
-    socket_address from;
-    const auto peer = accept_one(listeners_[0].get(), from);
+    const auto peer = accept_from(listeners_);
     raw_connection root(to_);
     const int root_fd = root.release();
     const xio::unique_fd owner(root_fd);
@@ -329,7 +313,7 @@ TEST(eavesdropping, on_the_tcp_bootstrap_yields_neither_keys_nor_data) {
     EXPECT_EQ(session, pair);
   });
   between.finish();
-  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  expect_all_ok(all);
   for (const std::string* heard : {&between.from_peer, &between.from_root}) {
     EXPECT_GT(heard->size(), data.size());
     for (const auto& secret_one : {k_key, text_of(key_of(k_key)), session, data}) EXPECT_FALSE(has(*heard, secret_one));
@@ -354,7 +338,7 @@ TEST(eavesdropping, on_a_world_gives_nothing_to_replay) {
     if (i == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
     connect_tcp(tcp_options(next, i, 2))->barrier();
   });
-  for (const auto& o : all) EXPECT_EQ(o.status, XIO_OK) << o.sentence;
+  expect_all_ok(all);
 }
 
 // A channel as mpi's, which seals nothing, and all that it carries.
@@ -440,19 +424,13 @@ TEST(world_keys, differ_from_world_to_world) {
 }
 
 TEST(world_keys, are_refused_on_every_rank_where_one_has_another_key_or_none) {
-  for (const auto& o : agree({k_key, k_key, k_other_key}).outcomes) {
-    EXPECT_EQ(o.status, XIO_ERR_AUTH);
-    EXPECT_TRUE(has(o.sentence, "holds another key")) << o.sentence;
-  }
-  for (const auto& o : agree({k_key, "", k_key}).outcomes) {
-    EXPECT_EQ(o.status, XIO_ERR_CONFIG);
-    EXPECT_TRUE(has(o.sentence, "rank 0 has XIO_TCP_KEY or XIO_TCP_KEY_FILE and rank 1 has not")) << o.sentence;
-  }
+  for (const auto& o : agree({k_key, k_key, k_other_key}).outcomes)
+    expect_outcome(o, XIO_ERR_AUTH, {"holds another key"});
+  for (const auto& o : agree({k_key, "", k_key}).outcomes)
+    expect_outcome(o, XIO_ERR_CONFIG, {"rank 0 has XIO_TCP_KEY or XIO_TCP_KEY_FILE and rank 1 has not"});
   const auto wrong = agree({k_key, "too short"}).outcomes;
-  EXPECT_EQ(wrong[0].status, XIO_ERR_PEER);
-  EXPECT_TRUE(has(wrong[0].sentence, "rank 1 cannot use its XIO_TCP_KEY")) << wrong[0].sentence;
-  EXPECT_EQ(wrong[1].status, XIO_ERR_CONFIG);
-  EXPECT_TRUE(has(wrong[1].sentence, "has 9 characters")) << wrong[1].sentence;
+  expect_outcome(wrong[0], XIO_ERR_PEER, {"rank 1 cannot use its XIO_TCP_KEY"});
+  expect_outcome(wrong[1], XIO_ERR_CONFIG, {"has 9 characters"});
 }
 
 // ---- seals of pairs ------------------------------------------------------------------------------------------------
