@@ -120,20 +120,11 @@ options moved_on_pe_1(xio::option::nic_executor by) {
 
 void expect_refused(const options& o) {
   in_world(2, o, [](int pe, world& w) {
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = XIO_ROUTE_RDMA;
-    xio_ctx_t ctx{};
-    const auto no = outcome_of([&] { w.contexts().create(&attr, &ctx); });
-    EXPECT_PRED2(says, no.sentence, "does not reach the memory that kernels see");
-    EXPECT_PRED2(says, no.sentence, "XIO_HEAP_KIND=host");
-    EXPECT_EQ(no.status, pe == 1 ? XIO_ERR_UNSUPPORTED : no.status);
-    if (pe == 0) {
-      EXPECT_PRED2(says, no.sentence, "PE 1");
-    }
+    const auto no = outcome_of([&] { make_ctx(w, XIO_ROUTE_RDMA); });
+    expect_outcome(no, pe == 1 ? XIO_ERR_UNSUPPORTED : no.status,
+                   {"does not reach the memory that kernels see", "XIO_HEAP_KIND=host", pe == 0 ? "PE 1" : ""});
     // Routes without the NIC are as before.
-    attr.route = XIO_ROUTE_DIRECT;
-    w.contexts().create(&attr, &ctx);
-    w.contexts().destroy(ctx);
+    w.contexts().destroy(make_ctx(w, XIO_ROUTE_DIRECT));
   });
 }
 

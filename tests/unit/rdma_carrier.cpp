@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which way RDMA goes in a world, by what every PE offers.
-#include "base/error.hpp"
 #include "base/log.hpp"
+#include "outcome.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
 #include "transport/rdma/carrier.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using xio::log::level;
 using namespace xio::rdma;
-using xio::test::says;
+using namespace xio::test;
 
 constexpr std::uint32_t k_auto = 0, k_hw = 1, k_model = 2;
 
@@ -22,14 +22,7 @@ carrier_offer offer(std::uint32_t wanted, std::uint32_t backend, bool mapped, bo
 carrier chosen(const std::vector<carrier_offer>& all) { return xio::rdma::choose_carrier(all, 0, "no device is here"); }
 
 std::string refused(const std::vector<carrier_offer>& all, xio_status_t status, int me = 0) {
-  try {
-    xio::rdma::choose_carrier(all, me, "no device is here");
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), status);
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
+  return refusal(status, [&] { xio::rdma::choose_carrier(all, me, "no device is here"); });
 }
 
 TEST(rdma_carrier, auto_takes_hardware_only_where_every_pe_has_it) {
@@ -96,15 +89,13 @@ TEST(rdma_carrier, the_family_follows_the_carrier) {
 
 // ---- what PEs of a world say to each other -------------------------------------------------------------------------
 
-struct outcome {
-  xio_status_t status = XIO_OK;
-  std::string sentence;
+struct pe_end : outcome {
   bool taken = false;
 };
 
 // body(pe, channel) on each of n PEs, and the lines that were logged at `level`.
 struct world_run {
-  std::vector<outcome> pes;
+  std::vector<pe_end> pes;
   std::string log;
   int lines_with(const std::string& words) const {
     int count = 0;
@@ -120,11 +111,10 @@ world_run run(int n, level most, Body&& body) {
   testing::internal::CaptureStderr();
   xio::test::run_pes(n, [&](int pe, std::unique_ptr<xio::bootstrap::channel> c) {
     auto& o = r.pes[static_cast<std::size_t>(pe)];
-    o.status = xio::guard([&] {
+    static_cast<outcome&>(o) = outcome_of([&] {
       o.taken = body(pe, *c);
       c->barrier();  // the channel is well: nobody is in another exchange
     });
-    if (o.status != XIO_OK) o.sentence = xio::last_error();
   });
   r.log = testing::internal::GetCapturedStderr();
   xio::log::set_level(level::warn);
@@ -189,10 +179,7 @@ void expect_all(const world_run& r, bool taken) {
 }
 
 void expect_all_refused(const world_run& r, xio_status_t status, const std::string& words) {
-  for (const auto& pe : r.pes) {
-    EXPECT_EQ(pe.status, status) << pe.sentence;
-    EXPECT_PRED2(says, pe.sentence, words);
-  }
+  for (const auto& pe : r.pes) expect_outcome(pe, status, {words});
 }
 
 TEST(rdma_direct, is_wanted_by_the_options_that_leave_it_open_or_name_it) {
@@ -279,13 +266,7 @@ TEST(rdma_direct, a_peers_status_and_reason_are_checked) {
       2, xio::rdma::make_direct_offer(xio::options::defaults(), direct_state::refused, XIO_ERR_IO, "\x1b[2J"));
   all[0].status = 12345;
   all[0].why.fill('x');
-  try {
-    xio::rdma::choose_direct(all);
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_PEER);
-    EXPECT_LT(std::string(e.what()).size(), 400u);
-  }
+  EXPECT_LT(refusal(XIO_ERR_PEER, [&] { xio::rdma::choose_direct(all); }).size(), 400u);
 }
 
 TEST(rdma_opening, that_fails_on_one_pe_fails_on_all_with_its_reason) {

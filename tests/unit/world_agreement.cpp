@@ -2,6 +2,7 @@
 // Collective calls: what one PE did wrong is an error on every PE, with the PE and the values in the sentence.
 
 #include "ctx/agreement.hpp"
+#include "outcome.hpp"
 #include "says.hpp"
 #include "thread_channel.hpp"
 
@@ -11,24 +12,17 @@ using xio::agreement;
 using xio::arguments;
 using xio::call;
 using xio::fail;
-using xio::test::says;
-
-struct outcome {
-  xio_status_t status = XIO_OK;
-  std::string sentence;
-};
+using namespace xio::test;
 
 // Returns what each of three PEs gets from body(pe, agreement).
 template <class Body>
 std::array<outcome, 3> on_three(Body&& body) {
   std::array<outcome, 3> out;
   xio::test::run_pes(3, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
-    auto& o = out[static_cast<std::size_t>(pe)];
-    o.status = xio::guard([&] {
+    out[static_cast<std::size_t>(pe)] = outcome_of([&] {
       agreement a(*channel);
       body(pe, a);
     });
-    if (o.status != XIO_OK) o.sentence = xio::last_error();
   });
   return out;
 }
@@ -65,25 +59,15 @@ TEST(agreement, cuts_long_sentences_and_stays_whole) {
 
 TEST(agreement, names_both_values_when_they_differ) {
   const auto out = on_three([](int pe, agreement& a) {
-    a.vote(
-        call::malloc,
-        [&] {
-          return arguments{{"the size", pe == 2 ? 4711u : 64u}};
-        },
-        XIO_ERR_NOT_SYMMETRIC);
+    const auto size = [&] { return arguments{{"the size", pe == 2 ? 4711u : 64u}}; };
+    a.vote(call::malloc, size, XIO_ERR_NOT_SYMMETRIC);
   });
-  for (const auto& o : out) {
-    EXPECT_EQ(o.status, XIO_ERR_NOT_SYMMETRIC);
-    EXPECT_PRED2(says, o.sentence, "the size is 64 on PE 0 but 4711 on PE 2");
-  }
+  for (const auto& o : out) expect_outcome(o, XIO_ERR_NOT_SYMMETRIC, {"the size is 64 on PE 0 but 4711 on PE 2"});
 }
 
 TEST(agreement, notices_pes_that_are_in_different_calls) {
   const auto out = on_three([](int pe, agreement& a) { a.each(pe == 1 ? call::free : call::barrier, [] {}); });
-  for (const auto& o : out) {
-    EXPECT_EQ(o.status, XIO_ERR_STATE);
-    EXPECT_PRED2(says, o.sentence, "PE 1 is in xio_free while PE 0 is in xio_host_barrier");
-  }
+  for (const auto& o : out) expect_outcome(o, XIO_ERR_STATE, {"PE 1 is in xio_free while PE 0 is in xio_host_barrier"});
 }
 
 // A channel of one PE that says how long an exchange may still take, and is slow.

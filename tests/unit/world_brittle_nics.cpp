@@ -82,28 +82,21 @@ options small_world() {
   return o;
 }
 
-xio_ctx_t create(world& w, std::uint32_t pool) {
-  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-  attr.route = XIO_ROUTE_RDMA;
-  attr.pool = pool;
-  xio_ctx_t ctx{};
-  w.contexts().create(&attr, &ctx);
-  return ctx;
+xio_ctx_t create(world& w, std::uint32_t pool = 0) { return make_ctx(w, XIO_ROUTE_RDMA, pool); }
+
+// All PEs have seen the failure, and see that the device is back.
+void restore(int pe, world& w) {
+  w.members().barrier();
+  if (pe == k_bad) g_left.restore();
+  w.members().barrier();
 }
 
 // The bad PE has its own error, the others one that names it; afterwards the world does all that it did before.
 void expect_refused_and_well_again(int pe, world& w, std::uint32_t pool, xio_status_t status, const char* words) {
   const auto no = outcome_of([&] { create(w, pool); });
-  if (pe == k_bad) {
-    EXPECT_EQ(no.status, status) << no.sentence;
-    EXPECT_PRED2(says, no.sentence, words);
-  } else {
-    EXPECT_TRUE(no.status == status || no.status == XIO_ERR_PEER) << no.sentence;
-    EXPECT_PRED2(says, no.sentence, "PE 1");
-  }
-  w.members().barrier();
-  if (pe == k_bad) g_left.restore();
-  w.members().barrier();
+  const bool by_peer = pe != k_bad && no.status == XIO_ERR_PEER;
+  expect_outcome(no, by_peer ? XIO_ERR_PEER : status, {pe == k_bad ? words : "PE 1"});
+  restore(pe, w);
   w.contexts().destroy(create(w, pool));
 }
 
@@ -205,17 +198,15 @@ TEST(world, opens_a_device_that_has_failed_anew_and_keeps_its_heap) {
     *static_cast<std::uint64_t*>(kept) = word_of(pe, 77, 0);
     std::vector<std::uint64_t> local(k_words);
     w.local_memory().register_memory(local.data(), k_words * sizeof local[0]);
-    const xio_ctx_t one = create(w, 1), two = create(w, 0);
+    const xio_ctx_t one = create(w, 1), two = create(w);
     for (std::uint64_t life = 1; life <= 3; ++life) {
       expect_traffic(pe, w, one, b, life * 10);
       expect_traffic(pe, w, two, b, life * 10 + 1);
       expect_death(pe, w, one, b);
       // No other can be made meanwhile, and all PEs hear of it.
-      const auto no = outcome_of([&] { create(w, 0); });
+      const auto no = outcome_of([&] { create(w); });
       EXPECT_NE(no.status, XIO_OK);
-      if (pe == k_bad) {
-        EXPECT_PRED2(says, no.sentence, "xio_ctx_recover");
-      }
+      EXPECT_PRED2(says, no.sentence, pe == k_bad ? "xio_ctx_recover" : "");
       w.contexts().recover(one);
       if (pe == k_bad) {
         EXPECT_EQ(g_left.openings, static_cast<int>(life) + 1);
@@ -244,21 +235,17 @@ TEST(world, whose_device_is_not_back_yet_is_recovered_later) {
   g_left.start();
   in_world(k_pes, small_world(), [](int pe, world& w) {
     const block_of_words b = words_of(w);
-    const xio_ctx_t ctx = create(w, 0);
+    const xio_ctx_t ctx = create(w);
     expect_death(pe, w, ctx, b);
     if (pe == k_bad) g_left.questions = 0;
     w.members().barrier();
     for (int tries = 0; tries < 2; ++tries) {
       const auto no = outcome_of([&] { w.contexts().recover(ctx); });
       EXPECT_NE(no.status, XIO_OK);
-      if (pe == k_bad) {
-        EXPECT_PRED2(says, no.sentence, "the NIC has gone");
-      }
+      EXPECT_PRED2(says, no.sentence, pe == k_bad ? "the NIC has gone" : "");
       EXPECT_EQ(put(ctx, b, 0), pe == k_bad ? XIO_ERR_TRANSPORT : XIO_ERR_STATE);
     }
-    w.members().barrier();
-    if (pe == k_bad) g_left.restore();
-    w.members().barrier();
+    restore(pe, w);
     w.contexts().recover(ctx);
     expect_traffic(pe, w, ctx, b, 9);
     w.contexts().destroy(ctx);
@@ -270,7 +257,7 @@ TEST(world, whose_last_ctx_died_with_its_device_makes_the_next_one_on_a_new_open
   g_left.start();
   in_world(k_pes, small_world(), [](int pe, world& w) {
     const block_of_words b = words_of(w);
-    xio_ctx_t ctx = create(w, 0);
+    xio_ctx_t ctx = create(w);
     expect_traffic(pe, w, ctx, b, 1);
     for (std::uint64_t life = 1; life <= 2; ++life) {
       expect_death(pe, w, ctx, b);
@@ -279,13 +266,11 @@ TEST(world, whose_last_ctx_died_with_its_device_makes_the_next_one_on_a_new_open
       if (pe == k_bad) g_left.questions = 0;
       w.members().barrier();
       for (int tries = 0; tries < 2; ++tries) {
-        const auto no = outcome_of([&] { create(w, 0); });
+        const auto no = outcome_of([&] { create(w); });
         EXPECT_PRED2(says, no.sentence, "the NIC has gone") << "PE " << pe;
       }
-      w.members().barrier();
-      if (pe == k_bad) g_left.restore();
-      w.members().barrier();
-      ctx = create(w, 0);
+      restore(pe, w);
+      ctx = create(w);
       expect_traffic(pe, w, ctx, b, 10 + life);
     }
     w.contexts().destroy(ctx);

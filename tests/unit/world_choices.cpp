@@ -4,6 +4,7 @@
 #include "ctx/hello.hpp"
 #include "ctx/route.hpp"
 #include "memory/registration.hpp"
+#include "refusal.hpp"
 #include "says.hpp"
 #include "topology/placement.hpp"
 #include "xio/device/impl/request.hpp"
@@ -12,13 +13,7 @@ namespace {
 
 using xio::options;
 using xio::dev::route;
-using xio::test::says;
-
-// Runs body, expects that status, and gives the sentence.
-std::string refused(xio_status_t status, const std::function<void()>& body) {
-  EXPECT_EQ(xio::guard(body), status);
-  return xio::last_error();
-}
+using namespace xio::test;
 
 // --- Versions of attributes --------------------------------------------------------------------------
 
@@ -41,16 +36,16 @@ TEST(attributes, of_a_newer_caller_are_taken_if_it_asks_for_nothing_new) {
   attr.known.pool = 3;
   EXPECT_EQ(xio::choose_ctx(&attr.known, options::defaults()).pool, 3u);
   attr.more = 1;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr.known, options::defaults()); }),
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr.known, options::defaults()); }),
                "does not know");
 }
 
 TEST(attributes, need_a_size) {
   xio_ctx_attr_t attr{};
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); }),
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); }),
                "xio_ctx_attr_t.size is 0");
   attr.size = SIZE_MAX;
-  refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); });
+  refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, options::defaults()); });
 }
 
 TEST(attributes, override_the_environment) {
@@ -68,22 +63,19 @@ TEST(attributes, override_the_environment) {
 
 TEST(attributes, of_a_ctx_are_checked) {
   options o = options::defaults();
-  const auto with = [](auto change) {
+  const auto refuses = [&](auto change, const char* words) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     change(attr);
-    return attr;
+    EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr, o); }), words);
   };
-  const auto bad_depth = with([](auto& a) { a.ring_depth = 100; });
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_depth, o); }), "ring_depth is 100");
-  const auto bad_pool = with([](auto& a) { a.pool = 1025; });
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_pool, o); }), "pool is 1025");
-  const auto bad_route = with([](auto& a) { a.route = static_cast<xio_route_t>(9); });
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&bad_route, o); }), "route is 9");
+  refuses([](auto& a) { a.ring_depth = 100; }, "ring_depth is 100");
+  refuses([](auto& a) { a.pool = 1025; }, "pool is 1025");
+  refuses([](auto& a) { a.route = static_cast<xio_route_t>(9); }, "route is 9");
   o.ticket_start = 100;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_TICKET_START=100");
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_TICKET_START=100");
   o.ticket_start = 0;
   o.ring_depth = 24;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_RING_DEPTH is 24");
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(nullptr, o); }), "XIO_RING_DEPTH is 24");
 }
 
 TEST(attributes, of_storage_are_completed_and_checked) {
@@ -107,7 +99,7 @@ TEST(attributes, of_storage_are_completed_and_checked) {
 TEST(attributes, of_init_are_checked) {
   xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
   attr.heap_bytes = 4096;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "heap_bytes is 4096");
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "heap_bytes is 4096");
   attr.heap_bytes = 3 << 20;
   attr.timeout_ms = UINT32_MAX;
   attr.bootstrap = "local";
@@ -115,7 +107,7 @@ TEST(attributes, of_init_are_checked) {
   EXPECT_PAIRS((o.heap_size, 3u << 20), (o.timeout_ms, 0u), (o.bootstrap, xio::option::bootstrap::local));
   attr.tcp_size = 4;
   attr.tcp_rank = 4;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "tcp_rank 4 of tcp_size 4");
 }
 
 // A program that was compiled before the struct had its last fields passes fewer bytes.
@@ -151,7 +143,7 @@ TEST(attributes, of_init_may_set_any_option) {
   const auto refuses = [&](const xio_option_t& one, const char* words) {
     attr.options = &one;
     attr.option_count = 1;
-    EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), words);
+    EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), words);
     EXPECT_EQ(xio::fallback_options(&attr).timeout_ms, 300u);
   };
   refuses({"XIO_RING_DEPHT", "64"}, "did you mean XIO_RING_DEPTH?");
@@ -159,7 +151,7 @@ TEST(attributes, of_init_may_set_any_option) {
   refuses({"XIO_RING_DEPTH", nullptr}, "options[0] has no value");
   refuses({nullptr, "64"}, "options[0] has no name");
   attr.options = nullptr;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "options is null and option_count 1");
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::init_options(&attr); }), "options is null and option_count 1");
 }
 
 // --- The environment ---------------------------------------------------------------------------------
@@ -279,7 +271,7 @@ TEST(routes, forced_ones_hold_for_every_pe_and_for_itself) {
 
 TEST(routes, forced_ones_that_cannot_be_are_refused_by_name) {
   for (const auto wanted : {XIO_ROUTE_DIRECT, XIO_ROUTE_SDMA})
-    EXPECT_PRED2(says, refused(XIO_ERR_NO_ROUTE, [&] { plan(wanted, {true, false}); }), "PE 1 is on another machine");
+    EXPECT_PRED2(says, refusal(XIO_ERR_NO_ROUTE, [&] { plan(wanted, {true, false}); }), "PE 1 is on another machine");
 }
 
 // Requests name a ring by 15 bits, and a storage's queue by what is above.
@@ -292,7 +284,7 @@ TEST(routes, rings_are_as_many_as_requests_can_name) {
   EXPECT_EQ(xio::count_rings(settings, xio::plan_routes(settings, pes, 0)), 32768u);
   const std::vector<bool> too_many(2049, false);
   const std::string sentence =
-      refused(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, too_many, 0)); });
+      refusal(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, too_many, 0)); });
   EXPECT_PRED2(says, sentence, "32784 queues to 2049 PEs and can have 32768");
   EXPECT_PRED2(says, sentence, "XIO_RDMA_QUEUES or XIO_SDMA_QUEUES");
   // Copy engines and NICs together; loads and stores take none.
@@ -302,7 +294,7 @@ TEST(routes, rings_are_as_many_as_requests_can_name) {
   std::vector<bool> many(4097, true);
   EXPECT_EQ(xio::count_rings(settings, xio::plan_routes(settings, many, 0)), 32768u);
   many.push_back(false);
-  refused(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, many, 0)); });
+  refusal(XIO_ERR_CONFIG, [&] { xio::count_rings(settings, xio::plan_routes(settings, many, 0)); });
   // The last one that there may be is no storage's.
   xio::dev::ring_view ring{};
   ring.index = 32767;
@@ -341,17 +333,17 @@ TEST(registration, refuses_overlap_of_any_kind) {
   EXPECT_NE(row, 0u);
   for (const auto& [base, bytes] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{
            {0x10000, 0x1000}, {0x10000, 1}, {0xffff, 2}, {0x10fff, 1}, {0xf000, 0x3000}})
-    EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&, b = base, n = bytes] { r.add(at(b), n); }), "overlap");
-  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(0x10ff00), 1); }), "symmetric heap");
+    EXPECT_PRED2(says, refusal(XIO_ERR_ARG, [&, b = base, n = bytes] { r.add(at(b), n); }), "overlap");
+  EXPECT_PRED2(says, refusal(XIO_ERR_ARG, [&] { r.add(at(0x10ff00), 1); }), "symmetric heap");
   EXPECT_NE(r.add(at(0x11000), 1), row);  // touching is fine
   EXPECT_NE(r.add(at(0xffff), 1), row);
 }
 
 TEST(registration, refuses_what_is_no_buffer) {
   xio::memory::registration r;
-  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(nullptr, 1); }), "base is null");
-  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(64), 0); }), "bytes is 0");
-  EXPECT_PRED2(says, refused(XIO_ERR_ARG, [&] { r.add(at(64), UINT64_MAX - 8); }), "past the end");
+  EXPECT_PRED2(says, refusal(XIO_ERR_ARG, [&] { r.add(nullptr, 1); }), "base is null");
+  EXPECT_PRED2(says, refusal(XIO_ERR_ARG, [&] { r.add(at(64), 0); }), "bytes is 0");
+  EXPECT_PRED2(says, refusal(XIO_ERR_ARG, [&] { r.add(at(64), UINT64_MAX - 8); }), "past the end");
 }
 
 TEST(registration, knows_its_rows_and_its_limit) {
@@ -361,10 +353,10 @@ TEST(registration, knows_its_rows_and_its_limit) {
     const auto row = r.add(at(i), 1);
     EXPECT_EQ(r.find(at(i)), row);
   }
-  EXPECT_PRED2(says, refused(XIO_ERR_NO_MEMORY, [&] { r.add(at(0x500), 1); }), "unregister one");
+  EXPECT_PRED2(says, refusal(XIO_ERR_NO_MEMORY, [&] { r.add(at(0x500), 1); }), "unregister one");
   r.remove(r.find(at(7)));
-  refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(7)); });
-  refused(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(0x100000)); });  // the heap is not the user's to remove
+  refusal(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(7)); });
+  refusal(XIO_ERR_NOT_REGISTERED, [&] { r.find(at(0x100000)); });  // the heap is not the user's to remove
   r.add(at(0x500), 1);
 }
 
@@ -376,7 +368,7 @@ TEST(gpu_sharing, is_refused_only_when_it_was_forbidden) {
   options o = options::defaults();
   xio::check_sharing(o, shared, 2);
   o.gpu_sharing = xio::option::gpu_sharing::no;
-  EXPECT_PRED2(says, refused(XIO_ERR_CONFIG, [&] { xio::check_sharing(o, shared, 2); }),
+  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::check_sharing(o, shared, 2); }),
                "PE 0 and PE 3 have the same GPU, 0000:3b:00.0, and XIO_GPU_SHARING=no; 2 can be seen here");
 }
 

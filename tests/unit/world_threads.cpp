@@ -48,9 +48,7 @@ TEST(world, heap_holds_just_what_was_asked_for) {
   in_world(2, small_world(), [](int, world& w) {
     void* all = take(w, 1 << 20);
     EXPECT_NE(all, nullptr);
-    const auto more = outcome_of([&] { take(w, 1); });
-    EXPECT_EQ(more.status, XIO_ERR_NO_MEMORY);
-    EXPECT_PRED2(says, more.sentence, "raise XIO_HEAP_SIZE");
+    expect_outcome(outcome_of([&] { take(w, 1); }), XIO_ERR_NO_MEMORY, {"raise XIO_HEAP_SIZE"});
     w.heap().release(all);
     w.heap().release(take(w, 1 << 20));
   });
@@ -58,20 +56,13 @@ TEST(world, heap_holds_just_what_was_asked_for) {
 
 TEST(world, refuses_what_is_not_symmetric_on_every_pe_and_forgets_it) {
   in_world(2, small_world(), [](int pe, world& w) {
-    const auto sizes = outcome_of([&] { take(w, pe == 0 ? 100 : 200); });
-    EXPECT_EQ(sizes.status, XIO_ERR_NOT_SYMMETRIC);
-    EXPECT_PRED2(says, sizes.sentence, "the size is 100 on PE 0 but 200 on PE 1");
-    const auto one_fails = outcome_of([&] { take(w, pe == 0 ? 64 : 2 << 20); });
-    EXPECT_EQ(one_fails.status, XIO_ERR_NO_MEMORY) << one_fails.sentence;
-    if (pe == 0) {
-      EXPECT_PRED2(says, one_fails.sentence, "PE 1: ");
-    }
+    expect_outcome(outcome_of([&] { take(w, pe == 0 ? 100 : 200); }), XIO_ERR_NOT_SYMMETRIC,
+                   {"the size is 100 on PE 0 but 200 on PE 1"});
+    expect_outcome(outcome_of([&] { take(w, pe == 0 ? 64 : 2 << 20); }), XIO_ERR_NO_MEMORY, {pe == 0 ? "PE 1: " : ""});
     void* a = take(w, 512);
     void* b = take(w, 512);
-    const auto frees = outcome_of([&] { w.heap().release(pe == 0 ? a : b); });
-    EXPECT_EQ(frees.status, XIO_ERR_NOT_SYMMETRIC) << frees.sentence;
-    const auto half = outcome_of([&] { w.heap().release(pe == 0 ? a : nullptr); });
-    EXPECT_EQ(half.status, XIO_ERR_NOT_SYMMETRIC) << half.sentence;
+    for (void* other : {b, static_cast<void*>(nullptr)})
+      expect_outcome(outcome_of([&] { w.heap().release(pe == 0 ? a : other); }), XIO_ERR_NOT_SYMMETRIC, {});
     w.heap().release(a);
     w.heap().release(b);
     w.heap().release(nullptr);
@@ -106,8 +97,7 @@ TEST(world, aligns_zeroes_and_refuses_silly_sizes) {
     EXPECT_EQ(outcome_of([&] { take(w, 100, std::size_t{1} << 60); }).status, XIO_ERR_ARG);
     void* out = &w;
     const auto wraps = outcome_of([&] { w.heap().allocate({"xio_calloc", SIZE_MAX / 2, 4, 1, true}, &out); });
-    EXPECT_EQ(wraps.status, XIO_ERR_ARG);
-    EXPECT_EQ(out, nullptr);
+    EXPECT_PAIRS((wraps.status, XIO_ERR_ARG), (out, nullptr));
     void* dirty = take(w, 5000);
     std::memset(dirty, 0xff, 5000);
     w.heap().release(dirty);
@@ -157,9 +147,8 @@ TEST(world, of_pes_that_do_not_fit_together_is_refused_on_every_pe) {
     EXPECT_PAIRS((out[0].sentence, out[1].sentence), (out[0].status, out[1].status));
     return out[0];
   };
-  const auto heaps = both([](int pe, options& o) { o.heap_size = pe == 0 ? 1 << 20 : 2 << 20; });
-  EXPECT_EQ(heaps.status, XIO_ERR_CONFIG);
-  EXPECT_PRED2(says, heaps.sentence, "'1048576' on PE 0 but '2097152' on PE 1");
+  expect_outcome(both([](int pe, options& o) { o.heap_size = pe == 0 ? 1 << 20 : 2 << 20; }), XIO_ERR_CONFIG,
+                 {"'1048576' on PE 0 but '2097152' on PE 1"});
   const auto routes = both([](int pe, options& o) { o.route = pe == 0 ? XIO_ROUTE_AUTO : XIO_ROUTE_RDMA; });
   EXPECT_PRED2(says, routes.sentence, "XIO_ROUTE is 'auto' on PE 0 but 'rdma' on PE 1");
 }
@@ -168,9 +157,7 @@ TEST(world, that_no_machine_can_hold_is_refused_with_the_cure) {
   options o = small_world();
   o.heap_size = std::uint64_t{1} << 40;
   xio::test::run_pes(2, [&](int, std::unique_ptr<xio::bootstrap::channel> channel) {
-    const auto out = outcome_of([&] { world w(o, std::move(channel)); });
-    EXPECT_EQ(out.status, XIO_ERR_NO_MEMORY);
-    EXPECT_PRED2(says, out.sentence, "lower XIO_HEAP_SIZE");
+    expect_outcome(outcome_of([&] { world w(o, std::move(channel)); }), XIO_ERR_NO_MEMORY, {"lower XIO_HEAP_SIZE"});
   });
 }
 
@@ -189,11 +176,7 @@ TEST(world, tells_kernels_who_is_there) {
   options o = small_world();
   o.timeout_ms = 1234;
   in_world(2, o, [](int pe, world& w) {
-    xio_ctx_t ctx{};
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.pool = 70;
-    w.contexts().create(&attr, &ctx);
-    const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view);
+    const auto* view = &view_of(make_ctx(w, XIO_ROUTE_AUTO, 70));
     EXPECT_PAIRS((view->world->my_pe, static_cast<unsigned>(pe)), (view->world->n_pes, 2u),
                  (view->world->timeout_ticks, 1234 * view->world->ticks_per_ms));
     void* block = take(w, 64);
@@ -218,9 +201,7 @@ TEST(world, tells_kernels_who_is_there) {
 
 TEST(world, registers_memory_in_rows) {
   in_world(1, small_world(), [](int, world& w) {
-    xio_ctx_t ctx{};
-    w.contexts().create(nullptr, &ctx);
-    const auto* view = static_cast<const xio::dev::ctx_view*>(ctx.view)->world;
+    const auto* view = view_of(make_ctx(w)).world;
     std::vector<char> buffer(10000);
     w.local_memory().register_memory(buffer.data(), buffer.size());
     const auto row = [&]() -> const xio::dev::region_view* {
@@ -242,19 +223,14 @@ TEST(world, contexts_asked_for_differently_are_refused_on_every_pe) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.pool = static_cast<std::uint32_t>(1 + pe);
     xio_ctx_t ctx{};
-    const auto differ = outcome_of([&] { w.contexts().create(&attr, &ctx); });
-    EXPECT_EQ(differ.status, XIO_ERR_ARG);
-    EXPECT_PRED2(says, differ.sentence, "(XIO_CTX_POOL or attr.pool) is 1 on PE 0 but 2 on PE 1");
+    expect_outcome(outcome_of([&] { w.contexts().create(&attr, &ctx); }), XIO_ERR_ARG,
+                   {"(XIO_CTX_POOL or attr.pool) is 1 on PE 0 but 2 on PE 1"});
     EXPECT_EQ(ctx.view, nullptr);
     EXPECT_EQ(outcome_of([&] { w.contexts().create(nullptr, pe == 1 ? nullptr : &ctx); }).status, XIO_ERR_ARG);
-    xio_ctx_t one{}, two{};
-    w.contexts().create(nullptr, &one);
-    w.contexts().create(nullptr, &two);
+    const xio_ctx_t one = make_ctx(w), two = make_ctx(w);
     EXPECT_EQ(outcome_of([&] { w.contexts().destroy(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
     w.contexts().destroy(two);
-    const auto again = outcome_of([&] { w.contexts().destroy(two); });
-    EXPECT_EQ(again.status, XIO_ERR_STATE);
-    EXPECT_PRED2(says, again.sentence, "destroyed already");
+    expect_outcome(outcome_of([&] { w.contexts().destroy(two); }), XIO_ERR_STATE, {"destroyed already"});
     EXPECT_EQ(w.contexts().route_of(one, 1 - pe, 8), route::direct);
   });
 }
@@ -273,16 +249,11 @@ void expect_rings(const xio::dev::ctx_view& c, int n, bool rdma, bool sdma, unsi
     const auto& p = c.peers[pe];
     EXPECT_PAIRS((p.rdma != nullptr, rdma), (p.sdma != nullptr, sdma));
     if (rdma) {
-      EXPECT_EQ(p.rdma, c.rings + pe);
-    }
-    if (rdma) {
-      EXPECT_EQ(p.rdma->kind, xio::dev::ring_kind::mlx5);
+      EXPECT_PAIRS((p.rdma, c.rings + pe), (p.rdma->kind, xio::dev::ring_kind::mlx5));
     }
     if (sdma) {
-      EXPECT_PAIRS((p.sdma, c.rings + (rdma ? n : 0) + pe), (p.sdma_count, 1u));
-    }
-    if (sdma) {
-      EXPECT_EQ(p.sdma->kind, xio::dev::ring_kind::sdma);
+      EXPECT_PAIRS((p.sdma, c.rings + (rdma ? n : 0) + pe), (p.sdma_count, 1u),
+                   (p.sdma->kind, xio::dev::ring_kind::sdma));
     }
   }
   EXPECT_EQ(c.scratch_count, rdma ? 1024u : 0u);
@@ -299,13 +270,9 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
   in_world(3, o, [](int pe, world& w) {
     std::vector<char> early(4096), late(4096);
     w.local_memory().register_memory(early.data(), early.size());
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = GetParam();
-    attr.pool = 2;
-    xio_ctx_t ctx{};
-    w.contexts().create(&attr, &ctx);
+    const xio_ctx_t ctx = make_ctx(w, GetParam(), 2);
     w.local_memory().register_memory(late.data(), late.size());
-    const auto* c = static_cast<const xio::dev::ctx_view*>(ctx.view);
+    const auto* c = &view_of(ctx);
     const bool rdma = GetParam() == XIO_ROUTE_RDMA, sdma = GetParam() == XIO_ROUTE_SDMA;
     expect_rings(*c, 3, rdma, sdma);
     for (unsigned i = 0; i < 2; ++i) {
@@ -323,7 +290,7 @@ TEST_P(world_rings, are_complete_in_the_ctx_and_in_its_pool) {
     EXPECT_PAIRS((stats.ops + stats.doorbells + stats.bytes, 0u), (w.ctx_error(ctx).status, XIO_OK),
                  (w.contexts().route_of(ctx, pe, 8), rdma ? route::rdma : route::sdma));
     w.contexts().destroy(ctx);
-    w.contexts().create(&attr, &ctx);  // and left for finalize
+    make_ctx(w, GetParam(), 2);  // and left for finalize
     w.local_memory().unregister_memory(early.data());
   });
 }
@@ -332,12 +299,8 @@ TEST_P(world_rings, are_made_anew_in_the_same_place) {
   o.ring_depth = 64;
   in_world(3, o, [](int, world& w) {
     const bool rdma = GetParam() == XIO_ROUTE_RDMA, sdma = GetParam() == XIO_ROUTE_SDMA;
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = GetParam();
-    attr.pool = 2;
-    xio_ctx_t ctx{};
-    w.contexts().create(&attr, &ctx);
-    auto* c = static_cast<xio::dev::ctx_view*>(ctx.view);
+    const xio_ctx_t ctx = make_ctx(w, GetParam(), 2);
+    auto* c = &view_of(ctx);
     const auto before = *c;
     for (unsigned life = 2; life < 5; ++life) {
       // As kernels leave it that had no luck.
@@ -365,14 +328,10 @@ INSTANTIATE_TEST_SUITE_P(routes, world_rings, testing::Values(XIO_ROUTE_RDMA, XI
 TEST(world, recovers_what_was_stopped_and_agrees_on_barriers) {
   options o = small_world();
   in_world(2, o, [](int pe, world& w) {
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = XIO_ROUTE_RDMA;
-    xio_ctx_t one{}, two{};
-    w.contexts().create(&attr, &one);
-    w.contexts().create(&attr, &two);
+    const xio_ctx_t one = make_ctx(w, XIO_ROUTE_RDMA), two = make_ctx(w, XIO_ROUTE_RDMA);
     EXPECT_EQ(outcome_of([&] { w.contexts().recover(pe == 0 ? one : two); }).status, XIO_ERR_ARG);
     for (const xio_ctx_t& ctx : {one, two}) EXPECT_EQ(w.ctx_error(ctx).status, XIO_OK);
-    auto& epoch = static_cast<xio::dev::ctx_view*>(one.view)->world->barrier_epoch;
+    auto& epoch = view_of(one).world->barrier_epoch;
     epoch = 41 + static_cast<unsigned>(pe);
     w.contexts().recover(one);
     EXPECT_EQ(epoch, 42u);
@@ -387,10 +346,7 @@ TEST(world, recovers_what_was_stopped_and_agrees_on_barriers) {
 TEST(world, stops_a_ctx_whose_other_pe_has_left) {
   xio::test::run_pes(2, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
     world w(small_world(), std::move(channel));
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = XIO_ROUTE_RDMA;
-    xio_ctx_t ctx{};
-    w.contexts().create(&attr, &ctx);
+    const xio_ctx_t ctx = make_ctx(w, XIO_ROUTE_RDMA);
     w.members().barrier();
     if (pe == 1) return;
     EXPECT_PAIRS((outcome_of([&] { w.contexts().recover(ctx); }).status, XIO_ERR_PEER),
@@ -414,10 +370,7 @@ TEST(world, whose_nic_fails_by_a_fault_on_purpose_is_recovered) {
   in_world(3, o, [](int pe, world& w) {
     void* word = nullptr;
     w.heap().allocate({"xio_calloc", 1, sizeof(std::uint64_t)}, &word);
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = XIO_ROUTE_RDMA;
-    xio_ctx_t ctx{};
-    w.contexts().create(&attr, &ctx);
+    const xio_ctx_t ctx = make_ctx(w, XIO_ROUTE_RDMA);
     const auto put = [&](int to) {
       int status = -1;
       hipLaunchKernelGGL(put_one, dim3(1), dim3(1), 0, nullptr, ctx, static_cast<std::uint64_t*>(word), to, &status);
@@ -442,12 +395,11 @@ TEST(world, copy_engines_take_large_copies_when_asked) {
   options o = small_world();
   o.sdma_threshold = 65536;
   in_world(2, o, [](int pe, world& w) {
-    xio_ctx_t ctx{};
-    w.contexts().create(nullptr, &ctx);
+    const xio_ctx_t ctx = make_ctx(w);
     EXPECT_EQ(w.contexts().route_of(ctx, 1 - pe, 65535), route::direct);
     EXPECT_EQ(w.contexts().route_of(ctx, 1 - pe, 65536), route::sdma);
     EXPECT_EQ(w.contexts().route_of(ctx, pe, 65536), route::direct);
-    EXPECT_EQ(static_cast<const xio::dev::ctx_view*>(ctx.view)->ring_count, 1u);
+    EXPECT_EQ(view_of(ctx).ring_count, 1u);
   });
 }
 
