@@ -283,12 +283,7 @@ TEST(nvme_controller, namespaces_must_fit_what_is_asked) {
     attr.flags = flags;
     attr.bytes = bytes;
     attr.block_bytes = block;
-    try {
-      nvme::check_namespace(b.drive().facts(), attr, "nvme:x/1");
-      return std::string();
-    } catch (const error& e) {
-      return std::string(e.what());
-    }
+    return refusal([&] { nvme::check_namespace(b.drive().facts(), attr, "nvme:x/1"); });
   };
   EXPECT_PAIRS((sentence(XIO_STORAGE_READ_ONLY, 0, 0), ""), (sentence(XIO_STORAGE_READ_ONLY, 1 << 20, 512), ""));
   EXPECT_EQ(sentence(0, 0, 0),
@@ -305,22 +300,23 @@ TEST(nvme_controller, namespaces_must_fit_what_is_asked) {
 TEST(nvme_controller, queues_must_make_sense) {
   bench b;
   nvme::drive_memory more(b, 8192);
-  const auto refused = [&](std::uint32_t qid, std::uint64_t sq, std::uint32_t n, std::uint64_t cq, std::uint32_t m) {
-    try {
-      b.drive().create_queues(qid, sq, n, cq, m);
-      return std::string("accepted");
-    } catch (const error& e) {
-      return std::string(e.what());
-    }
-  };
   const std::uint64_t q = more.address();
-  EXPECT_NE(refused(1, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // exists
-  EXPECT_NE(refused(3, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // not granted
-  EXPECT_NE(refused(0, q, 8, q, 8).find("(status 0x101"), std::string::npos);      // the admin queue
-  EXPECT_NE(refused(2, q, 8, q, 65).find("(status 0x102"), std::string::npos);     // beyond MQES
-  EXPECT_NE(refused(2, q, 8, q + 64, 8).find("(status 0x13"), std::string::npos);  // not page aligned
-  EXPECT_NE(refused(2, q, 8, 0x1000, 8).find("(status 0x4)"), std::string::npos);  // not mapped
-  EXPECT_NE(refused(2, q + 4, 8, q, 8).find("(status 0x13"), std::string::npos);   // CQ made, SQ not
+  const struct {
+    std::uint32_t qid;
+    std::uint64_t sq, cq;
+    std::uint32_t cq_entries;
+    const char *why, *status;
+  } rows[] = {{1, q, q, 8, "it exists", "(status 0x101"},
+              {3, q, q, 8, "not granted", "(status 0x101"},
+              {0, q, q, 8, "the admin queue", "(status 0x101"},
+              {2, q, q, 65, "beyond MQES", "(status 0x102"},
+              {2, q, q + 64, 8, "not page aligned", "(status 0x13"},
+              {2, q, 0x1000, 8, "not mapped", "(status 0x4)"},
+              {2, q + 4, q, 8, "CQ made, SQ not", "(status 0x13"}};
+  for (const auto& r : rows) {
+    SCOPED_TRACE(r.why);
+    expect_words(refusal([&] { b.drive().create_queues(r.qid, r.sq, 8, r.cq, r.cq_entries); }), {r.status});
+  }
   b.drive().delete_queues(1);
   EXPECT_EQ(b.csts(), w::k_csts_rdy);
   // A drive that does not say that a queue is gone is stopped as a whole: its memory is about to be.

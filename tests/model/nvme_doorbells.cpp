@@ -49,12 +49,7 @@ struct recorder : nvme::register_writer {
 using wish = option::nvme_doorbell;
 
 std::string refusal(wish asked, const nvme::drive_facts& facts, const nvme::doorbell_reach& can) {
-  try {
-    nvme::choose_doorbells(asked, facts, can, "nvme:x");
-    return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  return test::refusal([&] { nvme::choose_doorbells(asked, facts, can, "nvme:x"); });
 }
 
 }  // namespace
@@ -258,12 +253,7 @@ class tried_drive : public nvme::bus {
 };
 
 std::string trial_refusal(tried_drive& d, bool hears_host) {
-  try {
-    d.arrives(false, hears_host);
-    return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  return test::refusal([&] { d.arrives(false, hears_host); });
 }
 
 }  // namespace

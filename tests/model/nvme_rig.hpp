@@ -2,7 +2,7 @@
 // A world of one PE with a heap and one opened file, without src/ctx: what the storage API needs and nothing else.
 // Host threads and kernels of the host platform may call the device API with it.
 #pragma once
-#include "base/error.hpp"
+#include "../unit/refusal.hpp"
 #include "ctx/ctx_value.hpp"
 #include "gpu/gpu.hpp"
 #include "model/nvme/controller.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Drives of other shapes than the file controller's own, set up and driven as any drive: what Identify and CAP say is
 // honoured, and what XIO cannot do with a drive is one sentence.
+#include "../unit/says.hpp"
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -58,19 +59,6 @@ class any_drive : public nvme::bus {
   std::unique_ptr<nvme::drive> drive_;
   std::unique_ptr<nvme::queue_set> queues_;
 };
-
-std::string refusal(xio_status_t status, const std::function<void()>& what) {
-  try {
-    what();
-    ADD_FAILURE() << "was not refused";
-    return "";
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), status) << e.what();
-    return e.what();
-  }
-}
-
-bool says(const std::string& sentence, const char* part) { return sentence.find(part) != std::string::npos; }
 
 // Reads all of the drive's first 64 KiB by commands of 4 KiB, several laps of the queue.
 void read_through(any_drive& d, nvme::queue_set& queues) {

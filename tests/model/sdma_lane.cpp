@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The SDMA lane from device functions to data: the same calls that a kernel makes, over real queues of the software
 // engine. Host threads outside any kernel are waves of one lane; tests/mpi has kernels.
-#include "../gtest.hpp"
-#include "base/error.hpp"
+#include "../unit/refusal.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"
 #include "xio/device/impl/reap.hpp"
@@ -331,13 +330,8 @@ TEST(sdma_open, says_what_is_wrong) {
   progress::machine machine(1);
   options o = options::defaults();
   o.backend = option::backend::hw;
-  try {
-    sdma::open_engine(o, machine, gpu::payload());
-    ADD_FAILURE();
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED);
-    EXPECT_NE(std::string(e.what()).find("XIO_BACKEND=auto"), std::string::npos);
-  }
+  test::expect_words(test::refusal(XIO_ERR_UNSUPPORTED, [&] { sdma::open_engine(o, machine, gpu::payload()); }),
+                     {"XIO_BACKEND=auto"});
   o.backend = option::backend::model;
   auto engine = sdma::open_engine(o, machine, gpu::payload());
   EXPECT_STREQ(engine->backend(), "model gfx90a");

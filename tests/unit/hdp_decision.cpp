@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The choice of the way by which the host data path is flushed: the table of docs/hdp.md, GPU by GPU.
-#include "base/error.hpp"
 #include "memory/hdp.hpp"
+#include "refusal.hpp"
 #include "says.hpp"
 
 namespace {
@@ -28,14 +28,7 @@ hdp_way automatic(const hdp_facts& f) { return decide_hdp(f, option::hdp::automa
 std::string why(const hdp_facts& f, const std::string& wish = "auto") { return decide_hdp(f, wished(wish)).reason; }
 
 std::string refusal(const hdp_facts& f, const std::string& wish) {
-  try {
-    decide_hdp(f, wished(wish));
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_UNSUPPORTED) << e.what();
-    return e.what();
-  }
-  ADD_FAILURE() << wish << " was taken";
-  return "";
+  return xio::test::refusal(XIO_ERR_UNSUPPORTED, [&] { decide_hdp(f, wished(wish)); });
 }
 
 // linux amdgpu_device.c, amdgpu_device_flush_hdp; RCCL for gfx90a and newer.

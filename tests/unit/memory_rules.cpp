@@ -2,11 +2,11 @@
 // Rules of memory: what a mode puts where, pages, rows of registered memory, and the memory cgroup.
 #include <random>
 
-#include "base/error.hpp"
 #include "gpu/memory_group.hpp"
 #include "memory/mode.hpp"
 #include "memory/pages.hpp"
 #include "memory/registration.hpp"
+#include "refusal.hpp"
 #include "sysfs_tree.hpp"
 
 namespace xio::memory {
@@ -23,14 +23,7 @@ constexpr gpu::place k_host = gpu::place::shared;
 constexpr gpu::place k_device = gpu::place::device;
 
 std::string why(xio_status_t status, std::uint64_t bits, part p, const ability& can) {
-  try {
-    mode(bits).place(p, "a test", can);
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), status);
-    return e.what();
-  }
-  ADD_FAILURE() << "mode " << bits << " was taken";
-  return "";
+  return test::refusal(status, [&] { mode(bits).place(p, "a test", can); });
 }
 
 TEST(memory_mode, every_bit_of_every_mode_is_honoured_where_both_places_can_be) {

@@ -21,10 +21,10 @@ inline outcome outcome_of(const std::function<void()>& body) {
 }
 
 // Expects the status, all these words in the sentence, and fewer seconds.
-inline void expect_outcome(const outcome& o, xio_status_t status, std::initializer_list<std::string> words,
+inline void expect_outcome(const outcome& o, xio_status_t status, std::initializer_list<std::string_view> words,
                            double seconds = 1e9) {
   EXPECT_EQ(o.status, status) << o.sentence;
-  for (const auto& w : words) EXPECT_NE(o.sentence.find(w), std::string::npos) << w << " is missing in: " << o.sentence;
+  expect_words(o.sentence, words);
   EXPECT_LT(o.seconds, seconds) << o.sentence;
 }
 

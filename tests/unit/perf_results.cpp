@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What xio-perf says of measurements: statistics, the three ways of printing, and that wrong data is found.
-#include "../gtest.hpp"
-#include "base/error.hpp"
+#include "refusal.hpp"
 #include "tools/result_table.hpp"
 #include "tools/statistics.hpp"
 #include "tools/xio-perf/data.hpp"
@@ -10,6 +9,7 @@ namespace {
 
 using namespace xio;
 using namespace xio::tools;
+using test::refusal;
 
 // --- Statistics --------------------------------------------------------------------------------------
 
@@ -116,15 +116,6 @@ TEST(result_table, tell_when_nothing_can_be_written) {
 }
 
 // --- Wrong data is found -----------------------------------------------------------------------------
-
-std::string refusal(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(data, one_wrong_byte_is_named) {
   std::vector<unsigned char> found(5000 + perf::k_guard, perf::k_poison);

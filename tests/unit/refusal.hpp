@@ -30,8 +30,8 @@ std::string refusal(Call&& call) {
   return "";
 }
 
-inline void expect_words(const std::string& sentence, std::initializer_list<const char*> words) {
-  for (const char* w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
+inline void expect_words(const std::string& sentence, std::initializer_list<std::string_view> words) {
+  for (const auto w : words) EXPECT_NE(sentence.find(w), std::string::npos) << w << " is missing in: " << sentence;
 }
 
 }  // namespace xio::test

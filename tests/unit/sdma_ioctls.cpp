@@ -3,7 +3,7 @@
 // kfd_queue.c): objects are freed once no GPU maps them, a queue's ring and pointers are whole mappings and stay while
 // it lives, and memory shows as a dma-buf.
 
-#include "refusal.hpp"
+#include "outcome.hpp"
 #include "says.hpp"
 #include "sysfs_tree.hpp"
 #include "transport/sdma/kfd_engine.hpp"
@@ -227,15 +227,10 @@ TEST_F(sdma_ioctls, whatever_fails_everything_goes_back_with_a_sentence) {
       m_.error = error;
       m_.calls = 0;
       m_.fail_at = at;
-      xio_status_t status = XIO_OK;
-      std::string sentence;
-      try {
+      const auto [status, sentence, seconds] = test::outcome_of([&] {
         auto e = open_kfd_engine(options::defaults(), open(), {"gfx90a", "0000:03:00.0"});
         auto q = e->create_queue({static_cast<std::uint32_t>(gpu::page_size() / 64), 0, -1, 0, false});
-      } catch (const xio::error& e) {
-        status = e.status();
-        sentence = e.what();
-      }
+      });
       EXPECT_TRUE(m_.objects.empty() && m_.queues.empty()) << at;
       if (at >= 13) {
         EXPECT_EQ(status, XIO_OK) << at << sentence;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Queue pairs of devices that have no room for all that they name: what is made instead, and what is said if nothing.
 #include "proxy/verbs_queue.hpp"
-#include "../gtest.hpp"
-#include "base/error.hpp"
+#include "refusal.hpp"
 
 namespace {
 
@@ -204,44 +203,40 @@ TEST(verbs_queue, the_least_depth_is_tried_whatever_was_asked_for) {
   EXPECT_PAIRS((pairs.d.cq_asked, (sizes{100, 50, 32})), (pairs.d.made.max_send_wr, 32u), (p.depth(), 32u));
 }
 
-// Returns the sentence that refuses queue pair 5 of 100 requests where no completion queue can be made.
+// Returns the sentence that refuses queue pair 5.
+std::string refusal_of(rig& r) {
+  return test::refusal(XIO_ERR_IO, [&] { verbs_queue(r.port, r.path, 5, nullptr); });
+}
+
+// The same of 100 requests where no completion queue can be made.
 std::string refusal_of_completions(rig& r, int err) {
   r.d.cq_most = 31;
   r.d.cq_refusal = err;
-  try {
-    const verbs_queue q(r.port, r.path, 5, nullptr);
-    ADD_FAILURE() << "made with " << q.depth();
-  } catch (const error& e) {
-    EXPECT_PAIRS((e.status(), XIO_ERR_IO), (r.d.qps_asked, 0), (r.d.cqs, 0));
-    return e.what();
-  }
-  return {};
+  const std::string said = refusal_of(r);
+  EXPECT_PAIRS((r.d.qps_asked, 0), (r.d.cqs, 0));
+  return said;
 }
 
 TEST(verbs_queue, a_device_without_room_for_completions_is_named) {
   for (const int err : {EINVAL, ENOMEM}) {
     rig r(32768, 100);
-    const std::string said = refusal_of_completions(r, err);
+    test::expect_words(
+        refusal_of_completions(r, err),
+        {"mlx5_0:1", "no completion queue of as few as 32 entries", "queue pair 5", std::strerror(err),
+         err == ENOMEM ? "locked memory (ulimit -l)" : "does not take one of these values", "other users"});
     EXPECT_EQ(r.d.cq_asked, (sizes{100, 50, 32}));
-    for (const std::string word :
-         {"mlx5_0:1", "no completion queue of as few as 32 entries", "queue pair 5",
-          static_cast<const char*>(std::strerror(err)),
-          err == ENOMEM ? "locked memory (ulimit -l)" : "does not take one of these values", "other users"})
-      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
   }
 }
 
 TEST(verbs_queue, what_is_no_matter_of_room_for_completions_fails_at_once) {
-  for (const int err : {EPERM, EACCES, ENODEV, ENOSYS}) {
+  for (const auto& [err, cure] : std::map<int, const char*>{{EPERM, "ask for access"},
+                                                            {EACCES, "ask for access"},
+                                                            {ENODEV, "the device is gone"},
+                                                            {ENOSYS, "see the kernel's log"}}) {
     rig r(32768, 100);
-    const std::string said = refusal_of_completions(r, err);
+    test::expect_words(refusal_of_completions(r, err),
+                       {"mlx5_0:1", "no completion queue of 100 entries", "queue pair 5", std::strerror(err), cure});
     EXPECT_EQ(r.d.cq_asked, sizes{100});
-    for (const std::string word : {"mlx5_0:1", "no completion queue of 100 entries", "queue pair 5",
-                                   static_cast<const char*>(std::strerror(err)),
-                                   err == ENODEV   ? "the device is gone"
-                                   : err == ENOSYS ? "see the kernel's log"
-                                                   : "ask for access"})
-      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
   }
 }
 
@@ -249,32 +244,15 @@ TEST(verbs_queue, what_is_no_matter_of_room_fails_at_once) {
   for (const int err : {EPERM, ENODEV}) {
     rig r(16, 256);
     r.d.refusal = err;
-    try {
-      const verbs_queue q(r.port, r.path, 5, nullptr);
-      ADD_FAILURE() << "made with " << q.depth();
-    } catch (const error& e) {
-      EXPECT_EQ(e.status(), XIO_ERR_IO);
-      const std::string said = e.what();
-      for (const std::string word :
-           {"mlx5_0:1", "queue pair 5", "256 send", static_cast<const char*>(std::strerror(err)),
-            err == EPERM ? "ask for access" : "the device is gone"})
-        EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
-    }
+    test::expect_words(refusal_of(r), {"mlx5_0:1", "queue pair 5", "256 send", std::strerror(err),
+                                       err == EPERM ? "ask for access" : "the device is gone"});
     EXPECT_EQ(r.d.refused, 4) << "as many as there are sizes of inline payload";
   }
 }
 
 TEST(verbs_queue, a_device_without_room_is_named) {
   rig r(16, 256);
-  try {
-    const verbs_queue q(r.port, r.path, 5, nullptr);
-    ADD_FAILURE() << "made with " << q.depth();
-  } catch (const error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_IO);
-    const std::string said = e.what();
-    for (const char* word : {"mlx5_0:1", "queue pair 5", "32 send", "Invalid argument", "other users"})
-      EXPECT_NE(said.find(word), std::string::npos) << word << " is missing in: " << said;
-  }
+  test::expect_words(refusal_of(r), {"mlx5_0:1", "queue pair 5", "32 send", "Invalid argument", "other users"});
 }
 
 }  // namespace

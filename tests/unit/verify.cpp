@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What xio-verify judges by: its child processes, imported reports, litmus tests, and redaction.
-#include "../gtest.hpp"
-#include "base/error.hpp"
+#include "outcome.hpp"
 #include "tools/xio-verify/child.hpp"
 #include "tools/xio-verify/import.hpp"
 #include "tools/xio-verify/litmus.hpp"
@@ -90,13 +89,9 @@ json good() {
 
 // The sentence that it is refused with, or "".
 std::string refusal(const std::string& text) {
-  try {
-    (void)check_report(text);
-  } catch (const xio::error& e) {
-    EXPECT_EQ(e.status(), XIO_ERR_ARG);
-    return e.what();
-  }
-  return "";
+  const auto o = xio::test::outcome_of([&] { (void)check_report(text); });
+  EXPECT_EQ(o.status, o.sentence.empty() ? XIO_OK : XIO_ERR_ARG);
+  return o.sentence;
 }
 std::string refusal(const std::function<void(json&)>& spoil) {
   json report = good();
