@@ -66,21 +66,16 @@ TEST_F(nic_bnxt, a_write_of_nothing_needs_no_span) {
 
 TEST_F(nic_bnxt, atomics) {
   set_remote_word(0, 100);
-  atomic(0x0b, 0, 23, 0);
-  go();
-  expect_done(0);
-  EXPECT_EQ(remote_word(0), 123u);
-  EXPECT_EQ(local_word(512), 100u);
-  atomic(0x08, 0, 7, 123);
-  go();
-  expect_done(1);
-  EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_word(512), 123u);
-  atomic(0x08, 0, 9, 123);
-  go();
-  expect_done(2);
-  EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_word(512), 7u);
+  const struct {
+    unsigned opcode;
+    std::uint64_t operand, compare, remote, fetched;
+  } rows[] = {{0x0b, 23, 0, 123, 100}, {0x08, 7, 123, 7, 123}, {0x08, 9, 123, 7, 7}};
+  for (const auto& r : rows) {
+    atomic(r.opcode, 0, r.operand, r.compare);
+    go();
+    expect_done(next_ - 1);
+    EXPECT_PAIRS((remote_word(0), r.remote), (local_word(512), r.fetched));
+  }
 }
 
 TEST_F(nic_bnxt, fences_and_solicited_are_taken) {
@@ -240,77 +235,60 @@ class nic_bnxt_entry : public nic_bnxt {
   }
 };
 
-class nic_bnxt_write : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
-class nic_bnxt_inline : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
-class nic_bnxt_read : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
-class nic_bnxt_atomic : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {};
+#define XIO_WRONG_ENTRIES(suite, good, rows)                                               \
+  class suite : public nic_bnxt_entry, public testing::WithParamInterface<wrong_entry> {}; \
+  TEST_P(suite, refused) {                                                                 \
+    expect_refused([this] { return good; }, GetParam());                                   \
+  }                                                                                        \
+  INSTANTIATE_TEST_SUITE_P(fields, suite, testing::ValuesIn(rows))
 
 using raw = unsigned char*;
 
-TEST_P(nic_bnxt_write, refused) {
-  expect_refused([this] { return write(0, 600); }, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(
-    fields, nic_bnxt_write,
-    testing::Values(
-        wrong_entry{"send", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x00; }},
-        wrong_entry{"bind", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x0e; }},
-        wrong_entry{"no opcode", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0xff; }},
-        wrong_entry{"header's top byte", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[3] = 1; }},
-        wrong_entry{"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x20; }},
-        wrong_entry{"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x80; }},
-        wrong_entry{"size below the headers", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 1; }},
-        wrong_entry{"size above a WQE", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 9; }},
-        wrong_entry{"no span for its bytes", k_local_length, rule::data_length, [](raw e, raw) { e[2] = 2; }},
-        wrong_entry{"a second span", k_local_length, rule::data_length,
-                    [](raw e, raw) {
-                      e[2] = 4;
-                      std::memcpy(e + 48, e + 32, 16);
-                    }},
-        wrong_entry{"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[5] = 1; }},
-        wrong_entry{"behind the rkey", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[31] = 1; }},
-        wrong_entry{"length above its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 601); }},
-        wrong_entry{"length below its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 599); }},
-        wrong_entry{"length's upper half", k_local_length, rule::data_length, [](raw e, raw) { e[12] = 1; }},
-        wrong_entry{"above the message limit", k_local_length, rule::data_length,
-                    [](raw e, raw) {
-                      put64(e + 8, 2049);
-                      put32(e + 44, 2049);
-                    }},
-        wrong_entry{"MSN of another slot", k_local_qp, rule::entry_index, [](raw, raw n) { n[6] ^= 1; }},
-        wrong_entry{"MSN slot's upper byte", k_local_qp, rule::entry_index, [](raw, raw n) { n[7] = 1; }},
-        wrong_entry{"gap before the PSN", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[0] += 1; }},
-        wrong_entry{"start PSN's upper byte", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[2] += 1; }},
-        wrong_entry{"one packet too many", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] += 1; }},
-        wrong_entry{"one packet too few", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] -= 1; }},
-        wrong_entry{"no MSN entry", k_local_qp, rule::entry_sequence, [](raw, raw n) { put64(n, 0); }},
-        wrong_entry{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
-        wrong_entry{"local range", k_local_protection, rule::local_range, [](raw e, raw) { e[34] ^= 1; }},
-        wrong_entry{"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[26] ^= 1; }},
-        wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[24] ^= 1; }},
-        wrong_entry{"remote range", k_remote_access, rule::remote_range, [](raw e, raw) { put16(e + 16, 3497); }}));
+const wrong_entry k_wrong_writes[] = {
+    {"send", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x00; }},
+    {"bind", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0x0e; }},
+    {"no opcode", k_local_qp, rule::entry_opcode, [](raw e, raw) { e[0] = 0xff; }},
+    {"header's top byte", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[3] = 1; }},
+    {"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x20; }},
+    {"unknown flag", k_local_qp, rule::entry_flags, [](raw e, raw) { e[1] |= 0x80; }},
+    {"size below the headers", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 1; }},
+    {"size above a WQE", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 9; }},
+    {"no span for its bytes", k_local_length, rule::data_length, [](raw e, raw) { e[2] = 2; }},
+    {"a second span", k_local_length, rule::data_length, [](raw e, raw) { e[2] = 4, std::memcpy(e + 48, e + 32, 16); }},
+    {"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[5] = 1; }},
+    {"behind the rkey", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[31] = 1; }},
+    {"length above its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 601); }},
+    {"length below its spans", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 599); }},
+    {"length's upper half", k_local_length, rule::data_length, [](raw e, raw) { e[12] = 1; }},
+    {"above the message limit", k_local_length, rule::data_length,
+     [](raw e, raw) { put64(e + 8, 2049), put32(e + 44, 2049); }},
+    {"MSN of another slot", k_local_qp, rule::entry_index, [](raw, raw n) { n[6] ^= 1; }},
+    {"MSN slot's upper byte", k_local_qp, rule::entry_index, [](raw, raw n) { n[7] = 1; }},
+    {"gap before the PSN", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[0] += 1; }},
+    {"start PSN's upper byte", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[2] += 1; }},
+    {"one packet too many", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] += 1; }},
+    {"one packet too few", k_local_qp, rule::entry_sequence, [](raw, raw n) { n[3] -= 1; }},
+    {"no MSN entry", k_local_qp, rule::entry_sequence, [](raw, raw n) { put64(n, 0); }},
+    {"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
+    {"local range", k_local_protection, rule::local_range, [](raw e, raw) { e[34] ^= 1; }},
+    {"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[26] ^= 1; }},
+    {"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[24] ^= 1; }},
+    {"remote range", k_remote_access, rule::remote_range, [](raw e, raw) { put16(e + 16, 3497); }}};
+XIO_WRONG_ENTRIES(nic_bnxt_write, write(0, 600), k_wrong_writes);
 
-TEST_P(nic_bnxt_inline, refused) {
-  expect_refused([this] { return inlined(0, 40); }, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(
-    fields, nic_bnxt_inline,
-    testing::Values(wrong_entry{"more than it holds", k_local_length, rule::data_length,
-                                [](raw e, raw) { put64(e + 8, 97); }},
-                    wrong_entry{"size too small", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
-                    wrong_entry{"size too big", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 8; }},
-                    wrong_entry{"inline read", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x06; }},
-                    wrong_entry{"inline atomic", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x0b; }}));
+const wrong_entry k_wrong_inlines[] = {
+    {"more than it holds", k_local_length, rule::data_length, [](raw e, raw) { put64(e + 8, 97); }},
+    {"size too small", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
+    {"size too big", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 8; }},
+    {"inline read", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x06; }},
+    {"inline atomic", k_local_qp, rule::entry_flags, [](raw e, raw) { e[0] = 0x0b; }}};
+XIO_WRONG_ENTRIES(nic_bnxt_inline, inlined(0, 40), k_wrong_inlines);
 
-TEST_P(nic_bnxt_read, refused) {
-  expect_refused([this] { return copy(0x06, 0, 600); }, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(
-    fields, nic_bnxt_read,
-    testing::Values(wrong_entry{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
-                    wrong_entry{"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[4] = 1; }},
-                    wrong_entry{"one packet, as its request is", k_local_qp, rule::entry_sequence,
-                                [](raw, raw n) { n[3] = static_cast<unsigned char>(n[0] + 1); }}));
+const wrong_entry k_wrong_reads[] = {{"lkey", k_local_protection, rule::local_key, [](raw e, raw) { e[41] ^= 1; }},
+                                     {"immediate", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[4] = 1; }},
+                                     {"one packet, as its request is", k_local_qp, rule::entry_sequence,
+                                      [](raw, raw n) { n[3] = static_cast<unsigned char>(n[0] + 1); }}};
+XIO_WRONG_ENTRIES(nic_bnxt_read, copy(0x06, 0, 600), k_wrong_reads);
 
 TEST_F(nic_bnxt_entry, a_read_needs_a_key_that_may_be_written) {
   put32(copy(0x06, 0, 600) + 40, read_only_key_);
@@ -318,20 +296,16 @@ TEST_F(nic_bnxt_entry, a_read_needs_a_key_that_may_be_written) {
   expect_error(0, k_local_protection, rule::local_rights);
 }
 
-TEST_P(nic_bnxt_atomic, refused) {
-  expect_refused([this] { return atomic(0x0b, 64, 5, 0); }, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(
-    fields, nic_bnxt_atomic,
-    testing::Values(
-        wrong_entry{"compare of a fetch-add", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[24] = 1; }},
-        wrong_entry{"two spans", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
-        wrong_entry{"no span", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 2; }},
-        wrong_entry{"4 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 4; }},
-        wrong_entry{"16 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 16; }},
-        wrong_entry{"not aligned", k_remote_invalid, rule::atomic_alignment, [](raw e, raw) { e[8] += 4; }},
-        wrong_entry{"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[6] ^= 1; }},
-        wrong_entry{"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[4] ^= 1; }}));
+const wrong_entry k_wrong_atomics[] = {
+    {"compare of a fetch-add", k_local_qp, rule::entry_reserved, [](raw e, raw) { e[24] = 1; }},
+    {"two spans", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 4; }},
+    {"no span", k_local_qp, rule::entry_segments, [](raw e, raw) { e[2] = 2; }},
+    {"4 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 4; }},
+    {"16 bytes", k_local_length, rule::data_length, [](raw e, raw) { e[44] = 16; }},
+    {"not aligned", k_remote_invalid, rule::atomic_alignment, [](raw e, raw) { e[8] += 4; }},
+    {"rkey", k_remote_access, rule::remote_key, [](raw e, raw) { e[6] ^= 1; }},
+    {"rkey that may only read", k_remote_access, rule::remote_rights, [](raw e, raw) { e[4] ^= 1; }}};
+XIO_WRONG_ENTRIES(nic_bnxt_atomic, atomic(0x0b, 64, 5, 0), k_wrong_atomics);
 
 TEST_F(nic_bnxt, what_was_before_the_failure_is_complete) {
   write(0, 8, 0x00);
@@ -419,37 +393,34 @@ TEST_P(nic_bnxt_sq_bell, refused) {
   bell_ ^= GetParam().flip;
   expect_terminal(GetParam().why);
 }
-INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_sq_bell,
-                         testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
-                                         wrong_bell{"queue's top bit", rule::doorbell_queue, upper(0x80000)},
-                                         wrong_bell{"receive queue", rule::doorbell_queue, upper(0x10000000)},
-                                         wrong_bell{"CQ", rule::doorbell_queue, upper(0x40000000)},
-                                         wrong_bell{"not valid", rule::doorbell_reserved, upper(0x04000000)},
-                                         wrong_bell{"above the queue", rule::doorbell_reserved, upper(0x00100000)},
-                                         wrong_bell{"path", rule::doorbell_reserved, upper(0x02000000)},
-                                         wrong_bell{"above valid", rule::doorbell_reserved, upper(0x08000000)},
-                                         wrong_bell{"toggle", rule::doorbell_reserved, 0x02000000},
-                                         wrong_bell{"above toggle", rule::doorbell_reserved, 0x04000000},
-                                         wrong_bell{"top of the index's half", rule::doorbell_reserved, 0x80000000},
-                                         wrong_bell{"epoch", rule::doorbell_phase, 0x01000000},
-                                         wrong_bell{"index beyond the ring", rule::doorbell_range, 8},
-                                         wrong_bell{"index's top bit", rule::doorbell_range, 0x800000}));
+const wrong_bell k_wrong_sq_bells[] = {{"queue", rule::doorbell_queue, upper(1)},
+                                       {"queue's top bit", rule::doorbell_queue, upper(0x80000)},
+                                       {"receive queue", rule::doorbell_queue, upper(0x10000000)},
+                                       {"CQ", rule::doorbell_queue, upper(0x40000000)},
+                                       {"not valid", rule::doorbell_reserved, upper(0x04000000)},
+                                       {"above the queue", rule::doorbell_reserved, upper(0x00100000)},
+                                       {"path", rule::doorbell_reserved, upper(0x02000000)},
+                                       {"above valid", rule::doorbell_reserved, upper(0x08000000)},
+                                       {"toggle", rule::doorbell_reserved, 0x02000000},
+                                       {"above toggle", rule::doorbell_reserved, 0x04000000},
+                                       {"top of the index's half", rule::doorbell_reserved, 0x80000000},
+                                       {"epoch", rule::doorbell_phase, 0x01000000},
+                                       {"index beyond the ring", rule::doorbell_range, 8},
+                                       {"index's top bit", rule::doorbell_range, 0x800000}};
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_sq_bell, testing::ValuesIn(k_wrong_sq_bells));
 
 TEST_P(nic_bnxt_cq_bell, refused) {
   bell(&cq_bell_, cq_next_, k_cq_depth_log2, k_cq_number, 4);
   cq_bell_ ^= GetParam().flip;
   expect_terminal(GetParam().why);
 }
-INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_cq_bell,
-                         testing::Values(wrong_bell{"queue", rule::doorbell_queue, upper(1)},
-                                         wrong_bell{"send queue", rule::doorbell_queue, upper(0x40000000)},
-                                         wrong_bell{"arm", rule::doorbell_queue, upper(0x20000000)},
-                                         wrong_bell{"not valid", rule::doorbell_reserved, upper(0x04000000)},
-                                         wrong_bell{"toggle", rule::doorbell_reserved, 0x02000000},
-                                         wrong_bell{"above toggle", rule::doorbell_reserved, 0x10000000},
-                                         wrong_bell{"epoch", rule::doorbell_phase, 0x01000000},
-                                         wrong_bell{"ahead of the producer index", rule::doorbell_range, 4},
-                                         wrong_bell{"index beyond the queue", rule::doorbell_range, 16}));
+const wrong_bell k_wrong_cq_bells[] = {
+    {"queue", rule::doorbell_queue, upper(1)},           {"send queue", rule::doorbell_queue, upper(0x40000000)},
+    {"arm", rule::doorbell_queue, upper(0x20000000)},    {"not valid", rule::doorbell_reserved, upper(0x04000000)},
+    {"toggle", rule::doorbell_reserved, 0x02000000},     {"above toggle", rule::doorbell_reserved, 0x10000000},
+    {"epoch", rule::doorbell_phase, 0x01000000},         {"ahead of the producer index", rule::doorbell_range, 4},
+    {"index beyond the queue", rule::doorbell_range, 16}};
+INSTANTIATE_TEST_SUITE_P(bits, nic_bnxt_cq_bell, testing::ValuesIn(k_wrong_cq_bells));
 
 TEST_F(nic_bnxt_bell, backwards_is_another_lap) {
   ring(2);

@@ -146,20 +146,17 @@ TEST_F(nic_ernic, reads_gathers_and_nothing) {
 
 TEST_F(nic_ernic, atomics) {
   put64(remote_ + 64, 100);
-  atomic(6, 64, 11, 0);
-  go();
-  expect_done(4, 8);
-  EXPECT_EQ(remote_word(64), 111u);
-  EXPECT_EQ(local_word(512), 100u);
-  atomic(5, 64, 111, 0x1122334455667788);
-  go();
-  expect_done(3, 8);
-  EXPECT_EQ(remote_word(64), 0x1122334455667788u);
-  EXPECT_EQ(local_word(512), 111u);
-  atomic(5, 64, 111, 5);
-  go();
-  expect_done(3, 8);
-  EXPECT_EQ(remote_word(64), 0x1122334455667788u);
+  constexpr std::uint64_t large = 0x1122334455667788;
+  const struct {
+    unsigned opcode, completion;
+    std::uint64_t compare_or_add, swap, remote, fetched;
+  } rows[] = {{6, 4, 11, 0, 111, 100}, {5, 3, 111, large, large, 111}, {5, 3, 111, 5, large, large}};
+  for (const auto& r : rows) {
+    atomic(r.opcode, 64, r.compare_or_add, r.swap);
+    go();
+    expect_done(r.completion, 8);
+    EXPECT_PAIRS((remote_word(64), r.remote), (local_word(512), r.fetched));
+  }
 }
 
 TEST_F(nic_ernic, only_asked_for_completions_are_written) {

@@ -68,6 +68,14 @@ struct nic_strict : testing::Test, protected xio::test::nic_by_hand {
     data(e + 48, 8, 512);
     return e;
   }
+  // Carries an atomic of 8 bytes out.
+  void change(unsigned opcode, unsigned opmod, std::uint64_t offset, std::uint64_t first, std::uint64_t second) {
+    unsigned char* e = begin(opcode, opmod, 4, offset);
+    put64(e + 32, first);
+    put64(e + 40, second);
+    data(e + 48, 8, 512);
+    go();
+  }
 
   void ring(std::uint64_t producer) {
     put32(reinterpret_cast<unsigned char*>(&record_[1]), static_cast<std::uint32_t>(producer & 0xffff));
@@ -165,20 +173,10 @@ TEST_F(nic_strict, atomics) {
   EXPECT_EQ(remote_word(0), 123u);
   EXPECT_EQ(local_word(512), 100u);
 
-  unsigned char* e = begin(0x11, 0, 4, 0);  // compare-swap that matches, then one that does not
-  put64(e + 32, 7);
-  put64(e + 40, 123);
-  data(e + 48, 8, 512);
-  go();
-  EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_word(512), 123u);
-  e = begin(0x11, 0, 4, 0);
-  put64(e + 32, 9);
-  put64(e + 40, 123);
-  data(e + 48, 8, 512);
-  go();
-  EXPECT_EQ(remote_word(0), 7u);
-  EXPECT_EQ(local_word(512), 7u);
+  change(0x11, 0, 0, 7, 123);  // compare-swap that matches, then one that does not
+  EXPECT_PAIRS((remote_word(0), 7u), (local_word(512), 123u));
+  change(0x11, 0, 0, 9, 123);
+  EXPECT_PAIRS((remote_word(0), 7u), (local_word(512), 7u));
 }
 
 // NVSHMEM's ibgda_device.cuh: 4-byte results are big endian, 8-byte ones are not.
@@ -191,20 +189,12 @@ TEST_F(nic_strict, masked_atomics) {
   EXPECT_EQ(remote_word(8), 0x0122334455667788u);
   EXPECT_EQ(get32(local_ + 512), 0x11223344u);
 
-  e = begin(0x15, 0x09, 4, 8);  // every bit a field: exclusive or
-  put64(e + 32, 0xff00ff00ff00ff00);
-  put64(e + 40, ~0ull);
-  data(e + 48, 8, 512);
-  go();
+  change(0x15, 0x09, 8, 0xff00ff00ff00ff00, ~0ull);  // every bit a field: exclusive or
   EXPECT_EQ(remote_word(8), 0x0122334455667788u ^ 0xff00ff00ff00ff00u);
   EXPECT_EQ(local_word(512), 0x0122334455667788u);
 
   set_remote_word(8, 0x00ff00ff00ff00ff);
-  e = begin(0x15, 0x09, 4, 8);  // 16-bit fields
-  put64(e + 32, 0x0001000100010001);
-  put64(e + 40, 0x8000800080008000);
-  data(e + 48, 8, 512);
-  go();
+  change(0x15, 0x09, 8, 0x0001000100010001, 0x8000800080008000);  // 16-bit fields
   EXPECT_EQ(remote_word(8), 0x0100010001000100u);
 
   e = begin(0x14, 0x08, 4, 8);  // swap the low byte if the second byte is 0x01
@@ -260,40 +250,36 @@ TEST_P(nic_write_mistake, ends_in_its_error_and_moves_nothing) {
   EXPECT_TRUE(remote_is(0x11));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    all, nic_write_mistake,
-    testing::Values(
-        mistake{"opcode", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x7f; }},
-        mistake{"send", k_local_qp, rule::entry_opcode, [](unsigned char* e) { e[3] = 0x0a; }},
-        mistake{"opmod", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[0] = 0x01; }},
-        mistake{"index", k_local_qp, rule::entry_index, [](unsigned char* e) { e[2] ^= 0x01; }},
-        mistake{"stale_lap", k_local_qp, rule::entry_index, [](unsigned char* e) { e[2] ^= 0x08; }},
-        mistake{"qpn", k_local_qp, rule::entry_queue, [](unsigned char* e) { e[6] ^= 0x01; }},
-        mistake{"ds_0", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 0; }},
-        mistake{"ds_1", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 1; }},
-        mistake{"ds_4", k_local_length, rule::data_length, [](unsigned char* e) { e[7] = 4; }},
-        mistake{"ds_beyond_doorbell", k_local_qp, rule::entry_cut, [](unsigned char* e) { e[7] = 12; }},
-        mistake{"ds_reserved", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[7] |= 0x40; }},
-        mistake{"signature", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[8] = 1; }},
-        mistake{"flags", k_local_qp, rule::entry_flags, [](unsigned char* e) { e[11] |= 0x10; }},
-        mistake{"immediate", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[15] = 1; }},
-        mistake{"raddr_reserved", k_local_qp, rule::entry_reserved, [](unsigned char* e) { e[31] = 1; }},
-        mistake{"rkey", k_remote_access, rule::remote_key, [](unsigned char* e) { e[26] ^= 0x10; }},
-        mistake{"rkey_variant", k_remote_access, rule::remote_key, [](unsigned char* e) { e[27] ^= 0x80; }},
-        mistake{"rkey_without_write", k_remote_access, rule::remote_rights, [](unsigned char* e) { e[27] += 1; }},
-        mistake{"remote_below", k_remote_access, rule::remote_range,
-                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 - 1); }},
-        mistake{"remote_beyond", k_remote_access, rule::remote_range,
-                [](unsigned char* e) { put64(e + 16, 0x7000'0000'0000 + 4096 - 63); }},
-        mistake{"remote_wraps", k_remote_access, rule::remote_range,
-                [](unsigned char* e) { put64(e + 16, ~0ull - 10); }},
-        mistake{"lkey", k_local_protection, rule::local_key, [](unsigned char* e) { e[38] ^= 0x40; }},
-        mistake{"local_range", k_local_protection, rule::local_range, [](unsigned char* e) { e[40] ^= 0x40; }},
-        mistake{"no_bytes", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 32, 0); }},
-        mistake{"too_long", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 32, 4097); }},
-        mistake{"inline_ds", k_local_qp, rule::entry_segments,
-                [](unsigned char* e) { put32(e + 32, 0x80000000u | 13); }}),
-    [](const auto& info) { return info.param.name; });
+const mistake k_wrong_writes[] = {
+    {"opcode", k_local_qp, rule::entry_opcode, [](auto* e) { e[3] = 0x7f; }},
+    {"send", k_local_qp, rule::entry_opcode, [](auto* e) { e[3] = 0x0a; }},
+    {"opmod", k_local_qp, rule::entry_modifier, [](auto* e) { e[0] = 0x01; }},
+    {"index", k_local_qp, rule::entry_index, [](auto* e) { e[2] ^= 0x01; }},
+    {"stale_lap", k_local_qp, rule::entry_index, [](auto* e) { e[2] ^= 0x08; }},
+    {"qpn", k_local_qp, rule::entry_queue, [](auto* e) { e[6] ^= 0x01; }},
+    {"ds_0", k_local_qp, rule::entry_segments, [](auto* e) { e[7] = 0; }},
+    {"ds_1", k_local_qp, rule::entry_segments, [](auto* e) { e[7] = 1; }},
+    {"ds_4", k_local_length, rule::data_length, [](auto* e) { e[7] = 4; }},
+    {"ds_beyond_doorbell", k_local_qp, rule::entry_cut, [](auto* e) { e[7] = 12; }},
+    {"ds_reserved", k_local_qp, rule::entry_reserved, [](auto* e) { e[7] |= 0x40; }},
+    {"signature", k_local_qp, rule::entry_reserved, [](auto* e) { e[8] = 1; }},
+    {"flags", k_local_qp, rule::entry_flags, [](auto* e) { e[11] |= 0x10; }},
+    {"immediate", k_local_qp, rule::entry_reserved, [](auto* e) { e[15] = 1; }},
+    {"raddr_reserved", k_local_qp, rule::entry_reserved, [](auto* e) { e[31] = 1; }},
+    {"rkey", k_remote_access, rule::remote_key, [](auto* e) { e[26] ^= 0x10; }},
+    {"rkey_variant", k_remote_access, rule::remote_key, [](auto* e) { e[27] ^= 0x80; }},
+    {"rkey_without_write", k_remote_access, rule::remote_rights, [](auto* e) { e[27] += 1; }},
+    {"remote_below", k_remote_access, rule::remote_range, [](auto* e) { put64(e + 16, 0x7000'0000'0000 - 1); }},
+    {"remote_beyond", k_remote_access, rule::remote_range,
+     [](auto* e) { put64(e + 16, 0x7000'0000'0000 + 4096 - 63); }},
+    {"remote_wraps", k_remote_access, rule::remote_range, [](auto* e) { put64(e + 16, ~0ull - 10); }},
+    {"lkey", k_local_protection, rule::local_key, [](auto* e) { e[38] ^= 0x40; }},
+    {"local_range", k_local_protection, rule::local_range, [](auto* e) { e[40] ^= 0x40; }},
+    {"no_bytes", k_local_length, rule::data_length, [](auto* e) { put32(e + 32, 0); }},
+    {"too_long", k_local_length, rule::data_length, [](auto* e) { put32(e + 32, 4097); }},
+    {"inline_ds", k_local_qp, rule::entry_segments, [](auto* e) { put32(e + 32, 0x80000000u | 13); }}};
+INSTANTIATE_TEST_SUITE_P(all, nic_write_mistake, testing::ValuesIn(k_wrong_writes),
+                         [](const auto& i) { return i.param.name; });
 
 class nic_atomic_mistake : public NicMistake {};
 TEST_P(nic_atomic_mistake, ends_in_its_error_and_changes_nothing) {
@@ -304,17 +290,16 @@ TEST_P(nic_atomic_mistake, ends_in_its_error_and_changes_nothing) {
   EXPECT_TRUE(remote_is(0x11));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    all, nic_atomic_mistake,
-    testing::Values(
-        mistake{"alignment", k_remote_invalid, rule::atomic_alignment, [](unsigned char* e) { e[23] ^= 0x04; }},
-        mistake{"result_of_4", k_local_length, rule::data_length, [](unsigned char* e) { put32(e + 48, 4); }},
-        mistake{"result_key", k_local_protection, rule::local_key, [](unsigned char* e) { e[54] ^= 0x40; }},
-        mistake{"opmod_of_masked", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[0] = 0x09; }},
-        mistake{"masked_without_opmod", k_local_qp, rule::entry_modifier, [](unsigned char* e) { e[3] = 0x15; }},
-        mistake{"ds_3", k_local_qp, rule::entry_segments, [](unsigned char* e) { e[7] = 3; }},
-        mistake{"rkey_without_atomic", k_remote_access, rule::remote_rights, [](unsigned char* e) { e[27] += 1; }}),
-    [](const auto& info) { return info.param.name; });
+const mistake k_wrong_atomics[] = {
+    {"alignment", k_remote_invalid, rule::atomic_alignment, [](auto* e) { e[23] ^= 0x04; }},
+    {"result_of_4", k_local_length, rule::data_length, [](auto* e) { put32(e + 48, 4); }},
+    {"result_key", k_local_protection, rule::local_key, [](auto* e) { e[54] ^= 0x40; }},
+    {"opmod_of_masked", k_local_qp, rule::entry_modifier, [](auto* e) { e[0] = 0x09; }},
+    {"masked_without_opmod", k_local_qp, rule::entry_modifier, [](auto* e) { e[3] = 0x15; }},
+    {"ds_3", k_local_qp, rule::entry_segments, [](auto* e) { e[7] = 3; }},
+    {"rkey_without_atomic", k_remote_access, rule::remote_rights, [](auto* e) { e[27] += 1; }}};
+INSTANTIATE_TEST_SUITE_P(all, nic_atomic_mistake, testing::ValuesIn(k_wrong_atomics),
+                         [](const auto& i) { return i.param.name; });
 
 TEST_F(nic_strict, results_need_the_right_to_write_locally) {
   unsigned char* e = begin(0x10, 0, 3, 0);

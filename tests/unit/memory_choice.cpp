@@ -171,8 +171,7 @@ TEST(heap_attempt, falls_back_to_fine_grained_memory_and_says_why) {
   refused.refuses[caching::uncached] = 1;
   taken_heap t = take_heap(refused, k_auto, "none");
   EXPECT_PAIRS((t.kind, caching::fine), (t.sharing, heap_sharing::ipc));
-  EXPECT_TRUE(says(t.lost, "fine-grained instead of uncached")) << t.lost;
-  EXPECT_TRUE(says(t.lost, "error 1")) << t.lost;
+  test::expect_words(t.lost, {"fine-grained instead of uncached", "error 1"});
   EXPECT_TRUE(says(t.lost, k_auto.why)) << t.lost;
 
   fake_heaps unmapped;
@@ -187,8 +186,7 @@ TEST(heap_attempt, that_is_forced_is_that_kind_or_an_error) {
   fake_heaps refused;
   refused.refuses[caching::uncached] = 1;
   const std::string no = refusal(XIO_ERR_UNSUPPORTED, [&] { take_heap(refused, k_forced, "none"); });
-  EXPECT_TRUE(says(no, "XIO_HEAP_KIND=uncached")) << no;
-  EXPECT_TRUE(says(no, "set XIO_HEAP_KIND=device")) << no;
+  test::expect_words(no, {"XIO_HEAP_KIND=uncached", "set XIO_HEAP_KIND=device"});
   EXPECT_TRUE(refused.live.empty());
 
   // Nobody can map it: still that kind, for RDMA.
