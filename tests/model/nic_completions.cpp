@@ -173,25 +173,21 @@ struct scripted_codec {
 TEST(nic_ring, every_way_out_of_a_wait_gives_the_turn_back) {
   world_view world{};
   world.timeout_ticks = 1000;
-  codec_ring ring(6);
-  const auto wait = [&](u64 upto) { return ring_wait_below<scripted_codec>(ring.r, upto, world); };
+  const auto wait = [&](codec_ring& ring, u64 upto, xio_status_t status, u64 completed, const char* how) {
+    EXPECT_EQ(ring_wait_below<scripted_codec>(ring.r, upto, world), status) << how;
+    EXPECT_EQ(ring.state.completed, completed) << how;
+  };
+  codec_ring ring(6), failing(6), slow(6);
   scripted_codec::are(2, false);
-  EXPECT_EQ(wait(2), XIO_OK) << "drained by itself";
-  EXPECT_EQ(ring.state.completed, 2u);
-  EXPECT_EQ(wait(1), XIO_OK) << "complete before";
-  EXPECT_EQ(ring.state.completed, 2u);
+  wait(ring, 2, XIO_OK, 2, "drained by itself");
+  wait(ring, 1, XIO_OK, 2, "complete before");
   scripted_codec::are(3, true);
-  EXPECT_EQ(wait(3), XIO_OK) << "complete, and the ring failed behind it";
-  EXPECT_EQ(ring.state.completed, 3u);
-  EXPECT_EQ(wait(5), XIO_ERR_TRANSPORT) << "failed before";
-  EXPECT_EQ(ring.state.completed, 3u);
-  codec_ring failing(6), slow(6);
+  wait(ring, 3, XIO_OK, 3, "complete, and the ring failed behind it");
+  wait(ring, 5, XIO_ERR_TRANSPORT, 3, "failed before");
   scripted_codec::are(0, true);
-  EXPECT_EQ(ring_wait_below<scripted_codec>(failing.r, 1, world), XIO_ERR_TRANSPORT) << "failed by its own look";
-  EXPECT_EQ(failing.state.completed, 0u);
+  wait(failing, 1, XIO_ERR_TRANSPORT, 0, "failed by its own look");
   scripted_codec::are(0, false);
-  EXPECT_EQ(ring_wait_below<scripted_codec>(slow.r, 1, world), XIO_ERR_TIMEOUT);
-  EXPECT_EQ(slow.state.completed, 0u);
+  wait(slow, 1, XIO_ERR_TIMEOUT, 0, "in vain");
 }
 
 // A wave that finds no slots has become the ringer meanwhile: it rings for the waves that have come, and is the ringer

@@ -40,6 +40,14 @@ class queue {
     ++at_;
   }
   void drain() { ring_reap<nvme_codec>(r); }
+  void finish(u32 id, u32 status = 0) {
+    complete(id, status);
+    drain();
+  }
+  void pass(u32 id) {
+    post();
+    finish(id);
+  }
   void post(u64 count = 1) {
     state.issued = state.published = state.issued + count;
     state.credits -= static_cast<i64>(count);
@@ -76,17 +84,14 @@ INSTANTIATE_TEST_SUITE_P(from, nvme_completions, testing::Values(0, 29, 30, 63, 
 TEST_P(nvme_completions, come_in_any_order) {
   queue q(t, 4);
   const auto id = [&](u64 i) { return id_of(t + i); };
-  q.complete(id(2));
-  q.drain();
+  q.finish(id(2));
   EXPECT_EQ(q.completed(), t) << "the oldest is still under way";
   EXPECT_PAIRS((nvme_codec::test(q.r, t + 2), XIO_OK), (nvme_codec::test(q.r, t), XIO_PENDING));
   q.complete(id(0));
-  q.complete(id(3), 0x281);
-  q.drain();
+  q.finish(id(3), 0x281);
   EXPECT_PAIRS((q.completed(), t + 1), (nvme_codec::test(q.r, t), XIO_OK), (nvme_codec::test(q.r, t + 1), XIO_PENDING),
                (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE));
-  q.complete(id(1));
-  q.drain();
+  q.finish(id(1));
   EXPECT_PAIRS((q.completed(), t + 4), (nvme_codec::test(q.r, t + 1), XIO_OK),
                (nvme_codec::test(q.r, t + 3), XIO_ERR_STORAGE), (q.state.failed, 0u), (q.state.cq_head, t + 4),
                (q.state.credits, static_cast<i64>(k_depth - 1)));
@@ -158,12 +163,10 @@ TEST_P(nvme_completions, one_at_a_time) {
     expect_idle(q, next);
     if (i % 7 != 6) continue;
     q.post(3);
-    q.complete(id_of(next + 1));
-    q.drain();
+    q.finish(id_of(next + 1));
     EXPECT_PAIRS((nvme_codec::test(q.r, next), XIO_PENDING), (nvme_codec::test(q.r, next + 1), XIO_OK));
     q.complete(id_of(next));
-    q.complete(id_of(next + 2));
-    q.drain();
+    q.finish(id_of(next + 2));
     const u64 turn = k_entries / 2;
     if ((next + 3) / turn != next / turn) cq_head_bell = q.cq_head_bell();
     next += 3;
@@ -198,9 +201,7 @@ TEST_P(nvme_completions, one_at_a_time_and_a_wrong_one) {
     queue q(t, 0);
     u64 next = t;
     for (; next < t + k_ids; ++next) {
-      q.post();
-      q.complete(id_of(next));
-      q.drain();
+      q.pass(id_of(next));
     }
     expect_idle(q, next);
     const u32 id = id_of(next - before);
@@ -220,24 +221,19 @@ TEST_P(nvme_completions, one_at_a_time_behind_a_slow_one) {
   queue q(t, 0);
   u64 next = t;
   for (; next < t + k_entries; ++next) {  // the count alone, first
-    q.post();
-    q.complete(id_of(next));
-    q.drain();
+    q.pass(id_of(next));
   }
   expect_idle(q, next);
   const u64 slow = next;
   q.post();
   u64 posted = 0;
   for (next = slow + 1; q.state.credits > 0 && posted < 10 * k_ids; ++next, ++posted) {
-    q.post();
-    q.complete(id_of(next));
-    q.drain();
+    q.pass(id_of(next));
     EXPECT_EQ(q.completed(), slow);
   }
   EXPECT_EQ(posted, k_ids - 1) << "the next one would have the slow one's id";
   EXPECT_EQ(q.state.kept_back, k_depth - 2);
-  q.complete(id_of(slow));
-  q.drain();
+  q.finish(id_of(slow));
   expect_idle(q, next);
 }
 
@@ -292,8 +288,7 @@ TEST_P(nvme_completions, that_cannot_be_are_refused) {
   for (const auto& row : rows) {
     SCOPED_TRACE(row.name);
     queue q(t, row.posted);
-    for (const u64 i : row.of) q.complete(id_of(t + i) + row.beyond);
-    q.drain();
+    for (const u64 i : row.of) q.finish(id_of(t + i) + row.beyond);
     q.expect_refused(id_of(t + row.of[0]) + row.beyond);
     EXPECT_EQ(q.completed(), t + row.completed);
   }
@@ -303,11 +298,9 @@ TEST_P(nvme_completions, of_a_command_twice_in_two_looks) {
   for (const u64 which : {u64{0}, u64{1}}) {
     queue q(t, 4);
     const u32 id = id_of(t + which);
-    q.complete(id);
-    q.drain();
+    q.finish(id);
     EXPECT_EQ(q.state.failed, 0u);
-    q.complete(id);
-    q.drain();
+    q.finish(id);
     q.expect_refused(id);
   }
 }

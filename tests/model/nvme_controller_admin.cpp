@@ -67,8 +67,7 @@ TEST(nvme_registers, fixed_fields_while_enabled) {
   *h.reg(0x14) = 0x00460081;  // MPS
   h.turn();
   EXPECT_EQ(h.csts(), k_rdy | k_cfs);
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   h.make_queues();
   EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 0, 1)), 0u);
 }
@@ -83,8 +82,7 @@ TEST(nvme_registers, shuts_down) {
   h.ring(h.io_queue());
   h.turn(50);
   EXPECT_FALSE(h.ready(h.io_queue()));
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   EXPECT_EQ(h.csts(), k_rdy);
 }
 
@@ -104,8 +102,7 @@ TEST(nvme_registers, dies_and_comes_back) {
   h.ring(h.io_queue());
   h.turn(50);
   EXPECT_FALSE(h.ready(h.io_queue()));
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   EXPECT_EQ(h.csts(), k_rdy);
   // Queues and what was granted are gone.
   EXPECT_EQ(h.admin(w::make_create_cq(1, 8, h.bus() + 0x50000)), 0x101u);
@@ -178,8 +175,7 @@ TEST(nvme_features, keep_and_refuse) {
   h.make_queues();
   EXPECT_EQ(h.admin(w::make_set_features(w::feature::number_of_queues, 0)), 0x00cu);
   // A reset forgets.
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   EXPECT_EQ(get(w::feature::volatile_write_cache).dw[0], 1u);
 }
 

@@ -54,8 +54,7 @@ TEST(nvme_shadow, configuration) {
                (configure(h.bus(k_shadow), h.bus(k_event)), 0u));
   // Admin queues go on by their registers, and a reset forgets the buffers.
   EXPECT_EQ(h.admin(w::make_identify(w::cns::controller, 0, h.data_bus())), 0u);
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   h.make_queues();
   EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 0, 1)), 0u);
 }

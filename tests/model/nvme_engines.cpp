@@ -89,6 +89,12 @@ struct engines : testing::Test {
     j.parts = {{memory.data() + i * k_block, k_block}};
     return j;
   }
+  void expect_writes_over(file_engine& e, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      e.start(job(i, file_job::kind::write));
+      EXPECT_EQ(over(e).size(), 1u);
+    }
+  }
   std::vector<file_job*> over(file_engine& e) {
     std::vector<file_job*> done;
     e.kick();
@@ -297,10 +303,7 @@ TEST_F(engines, after_writes_that_waited_others_wait) {
   if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = sleeps_each_time});
   // The first makes it watch, the second is seen to sleep.
-  for (std::size_t i = 0; i < 2; ++i) {
-    e->start(job(i, file_job::kind::write));
-    EXPECT_EQ(over(*e).size(), 1u);
-  }
+  expect_writes_over(*e, 2);
   e->start(job(2, file_job::kind::write));
   EXPECT_TRUE(over(*e).empty());
   EXPECT_EQ(patient, std::vector<file_job*>{&jobs[2]});
@@ -310,10 +313,7 @@ TEST_F(engines, after_writes_that_waited_others_wait) {
 TEST_F(engines, writes_that_lost_their_core_stop_nobody) {
   if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = never_sleeps});
-  for (std::size_t i = 0; i < 8; ++i) {
-    e->start(job(i, file_job::kind::write));
-    EXPECT_EQ(over(*e).size(), 1u);
-  }
+  expect_writes_over(*e, 8);
   EXPECT_TRUE(patient.empty());
 }
 
@@ -321,10 +321,7 @@ TEST_F(engines, writes_that_lost_their_core_stop_nobody) {
 TEST_F(engines, the_rest_has_an_end) {
   if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 10, .sleeps = sleeps_each_time});
-  for (std::size_t i = 0; i < 2; ++i) {
-    e->start(job(i, file_job::kind::write));
-    EXPECT_EQ(over(*e).size(), 1u);
-  }
+  expect_writes_over(*e, 2);
   bool again = false;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!again && std::chrono::steady_clock::now() < end) {

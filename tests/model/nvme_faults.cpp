@@ -141,9 +141,7 @@ TEST(nvme_faults, delayed_and_lost) {
 
 // Memory that goes while a command has it: behind an IOMMU the drive would be stopped, and here it is reported.
 TEST(nvme_faults, memory_goes_before_the_command) {
-  hand::how apart;
-  apart.direct = false;
-  ready_hand h(apart);
+  ready_hand h({.direct = false});
   h.device().inject(plan("nvme_delay=1:20ms"));
   std::memset(h.data(), 0x77, 512);
   auto& q = h.io_queue();
@@ -156,13 +154,10 @@ TEST(nvme_faults, memory_goes_before_the_command) {
 
 TEST(nvme_faults, memory_goes_under_the_command) {
   static hand* now;
-  hand::how apart;
-  apart.direct = false;
-  apart.copy = [](void* to, const void* from, std::size_t n) {
-    std::memcpy(to, from, n);
-    now->device().dma().remove(now->data());
-  };
-  hand h(apart);
+  hand h({.direct = false, .copy = [](void* to, const void* from, std::size_t n) {
+            std::memcpy(to, from, n);
+            now->device().dma().remove(now->data());
+          }});
   now = &h;
   h.make_queues();
   EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h)), w::k_data_transfer_error), (h.device().dma_faults(), 1u));
@@ -170,9 +165,7 @@ TEST(nvme_faults, memory_goes_under_the_command) {
 
 // Other memory may be unmapped without harm; a queue's is missed at once.
 TEST(nvme_faults, memory_of_queues_goes) {
-  hand::how apart;
-  apart.direct = false;
-  ready_hand h(apart);
+  ready_hand h({.direct = false});
   h.device().dma().remove(h.data());
   h.turn(2);
   EXPECT_PAIRS((h.io(command(w::opcode::flush, 0, h)), 0u), (h.device().dma_faults(), 0u));
@@ -218,8 +211,7 @@ TEST(nvme_faults, dies_at_a_command) {
   EXPECT_TRUE(h.until([&] { return h.csts() == 3; }));
   h.turn(500);
   EXPECT_FALSE(h.ready(q));
-  h.reset();
-  h.enable(0x00460001);
+  h.restart();
   h.make_queues();
   for (int i = 0; i < 5; ++i) EXPECT_EQ(h.io(command(w::opcode::read, 0, h)), 0u);  // it dies once
 }

@@ -85,6 +85,11 @@ class hand {
     ASSERT_TRUE(until([&] { return csts() == 0; }));
   }
 
+  void restart() {
+    reset();
+    enable(0x00460001);
+  }
+
   // --- the drive's turns ---
   void turn(int n = 1) {
     for (int i = 0; i < n; ++i) device_->poll();

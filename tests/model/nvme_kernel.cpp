@@ -93,15 +93,22 @@ __global__ void alone(args a, int blocks, xio_status_t* status) {
   }
 }
 
-// A device that does not end its turn: its machine's thread does nothing else meanwhile.
+// With OS threads for lanes, ThreadSanitizer's way to run, the machine takes every turn.
+bool lanes_help() {
+  const char* exec = std::getenv("XIO_HOST_EXEC");
+  return exec == nullptr || std::string(exec) != "threads";
+}
+
+// A device that does not end its turn: its machine's thread does nothing else meanwhile, if lanes help.
 class hog : public progress::device {
  public:
   explicit hog(progress::machine& m) : machine_(m) {
     machine_.add(this);
     EXPECT_TRUE(until([this] { return has_it_.load(); }));
+    if (!lanes_help()) over_ = true;
   }
   ~hog() {
-    let_go();
+    over_ = true;
     machine_.remove(this);
   }
   bool poll() override {
@@ -109,7 +116,6 @@ class hog : public progress::device {
     until([this] { return over_.load(); });
     return false;
   }
-  void let_go() { over_ = true; }
 
  private:
   template <class F>
@@ -121,12 +127,6 @@ class hog : public progress::device {
   progress::machine& machine_;
   std::atomic<bool> has_it_{false}, over_{false};
 };
-
-// With OS threads for lanes, ThreadSanitizer's way to run, the machine takes every turn.
-bool lanes_help() {
-  const char* exec = std::getenv("XIO_HOST_EXEC");
-  return exec == nullptr || std::string(exec) != "threads";
-}
 
 struct kernel_test : testing::Test {
   // Thousands of lanes, far more than the queue has entries.
@@ -148,6 +148,13 @@ struct kernel_test : testing::Test {
     ASSERT_EQ(data.size(), lanes * k_block);
     for (std::uint64_t i = 0; i < lanes; ++i)
       ASSERT_TRUE(stamped(data.data() + i * k_block, i * k_block, k_block, 5)) << i;
+  }
+
+  static void expect_alone(rig& r, xio_status_t wanted) {
+    int wrong = 0;
+    xio_status_t status = XIO_OK;
+    RUN(alone, 1, 1, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
+    EXPECT_PAIRS((status, wanted), (wrong, 0));
   }
 
   void launch_mixed(const rig::how& h, unsigned groups, unsigned threads, int rounds, std::uint64_t shuffle) {
@@ -192,39 +199,25 @@ TEST_F(kernel_test, waves_and_workgroups) {
 TEST_F(kernel_test, a_lane_that_waits_alone_needs_no_other_thread) {
   scratch_file f(64 * k_block);
   rig r(f.path, {.timeout_ms = 5000});
-  hog h(r.machine());
-  if (!lanes_help()) h.let_go();
-  int wrong = 0;
-  xio_status_t status = XIO_OK;
-  RUN(alone, 1, 1, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
-  EXPECT_EQ(status, XIO_OK);
-  EXPECT_EQ(wrong, 0);
+  const hog h(r.machine());
+  expect_alone(r, XIO_OK);
   EXPECT_TRUE(stamped(f.read().data() + 63 * k_block, 63 * k_block, k_block, 3));
-  h.let_go();
 }
 
 TEST_F(kernel_test, nor_does_a_wave) {
   scratch_file f(64 * 16 * k_block);
   rig r(f.path, {.timeout_ms = 5000});
-  hog h(r.machine());
-  if (!lanes_help()) h.let_go();
+  const hog h(r.machine());
   int wrong = 0;
   RUN(mixed, 1, 64, args{r.ctx(), r.storage(), r.heap(), &wrong}, 1);
   EXPECT_EQ(wrong, 0);
-  h.let_go();
 }
 
 // Nor does the signal of the file-size limit reach the program by that way.
 TEST_F(kernel_test, a_lane_finds_a_full_disk) {
   scratch_file f(64 * k_block);
   rig r(f.path, {.timeout_ms = 5000});
-  hog h(r.machine());
-  if (!lanes_help()) h.let_go();
+  const hog h(r.machine());
   const full_disk::file_limit limit(32 * k_block, SIG_DFL);
-  int wrong = 0;
-  xio_status_t status = XIO_OK;
-  RUN(alone, 1, 1, args{r.ctx(), r.storage(), r.heap(), &wrong}, 64, &status);
-  EXPECT_EQ(status, XIO_ERR_STORAGE);
-  EXPECT_EQ(wrong, 0);
-  h.let_go();
+  expect_alone(r, XIO_ERR_STORAGE);
 }

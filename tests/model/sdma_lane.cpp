@@ -25,6 +25,11 @@ struct node {
   dev::world_view world{};
   dev::ctx_view ctx{};
 
+  u64 word(std::size_t at) const {
+    u64 value;
+    std::memcpy(&value, heap.data() + at, 8);
+    return value;
+  }
   explicit node(std::uint32_t depth = 256, u64 ticket_start = 0, std::uint32_t chunk = 0, bool alone = false)
       : heap(k_heap, k_poison), local(k_heap), stranger(4096) {
     engine = sdma::open_engine(options::defaults(), machine, gpu::payload());
@@ -157,9 +162,7 @@ TEST(sdma_lane, many_threads_share_a_ring_of_four) {
   }
   for (auto& t : threads) t.join();
   EXPECT_EQ(failures, 0);
-  u64 signal;
-  std::memcpy(&signal, n.heap.data() + 64, 8);
-  EXPECT_EQ(signal, k_threads * k_ops);
+  EXPECT_EQ(n.word(64), k_threads * k_ops);
   for (u64 op = 0; op < k_threads * k_ops; ++op) {
     const u64 at = 4096 + op * 160;
     const u64 bytes = ((op % k_ops) * 7 + op / k_ops) % 150;
@@ -184,9 +187,7 @@ TEST(sdma_lane, counts_when_the_source_is_free) {
     }
     ASSERT_EQ(n.quiet(), XIO_OK);
     EXPECT_EQ(*counter, 0x1ffffffffu + 100);
-    u64 signal;
-    std::memcpy(&signal, n.heap.data() + 512, 8);
-    EXPECT_EQ(signal, 150u);
+    EXPECT_EQ(n.word(512), 150u);
     for (u64 i = 0; i < 50; ++i) {
       const u64 at = 4096 + i * 4096;
       ASSERT_EQ(std::memcmp(n.heap.data() + at, n.local.data() + at, i * 61), 0);
@@ -207,9 +208,7 @@ TEST(sdma_lane, one_poster_alone_goes_round_a_ring_of_four) {
         XIO_OK);
   }
   ASSERT_EQ(n.quiet(), XIO_OK);
-  u64 signal;
-  std::memcpy(&signal, n.heap.data() + 64, 8);
-  EXPECT_EQ(signal, 300u);
+  EXPECT_EQ(n.word(64), 300u);
   for (u64 i = 0; i < 300; ++i) {
     const u64 at = 4096 + i * 192, bytes = (i * 7) % 150;
     ASSERT_EQ(std::memcmp(n.heap.data() + at, n.local.data() + at, bytes), 0) << i;

@@ -33,6 +33,26 @@ struct hdp_flush_test : ::testing::Test {
   }
   void set_timeout(u64 ms) { w->timeout_ticks = ms * w->ticks_per_ms; }
   void set_way(hdp_way way) { w->hdp.way = w->hdp.storage = way; }
+  template <class Page>
+  void use_register(Page& page) {
+    w->hdp.flush = page.template as<u32>();
+    set_way(hdp_way::device);
+  }
+  void use_ring(ring_view& ring) {
+    c.flush_rings = &ring;
+    c.flush_ring_count = 1;
+    set_way(hdp_way::sdma);
+  }
+  // Flushes by a queue whose engine answers the first doorbell by that fence.
+  template <class Queue>
+  void expect_flushed_by_engine(Queue& q, u32 fence) {
+    std::thread engine([&] {
+      while (load<scope::system, order::acquire>(&q.doorbell) == 0) std::this_thread::yield();
+      store<scope::system, order::release>(&q.completion.fence, fence);
+    });
+    EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
+    engine.join();
+  }
   void use_words() {
     w->hdp.asked = &asked;
     w->hdp.done = &done;
@@ -66,8 +86,7 @@ TEST_F(hdp_flush_test, none_touches_nothing) {
 
 TEST_F(hdp_flush_test, device_stores_then_reads_back) {
   trapped_page page;
-  w->hdp.flush = page.as<u32>();
-  set_way(hdp_way::device);
+  use_register(page);
   EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
   EXPECT_PAIRS((page.accesses(), "wr"), (page.offset(0), 0u), (page.offset(1), 0u));
   *flag = 1;
@@ -86,8 +105,7 @@ TEST_F(hdp_flush_test, device_stores_then_reads_back) {
 // The host data path holds back the flag, and the data that came with it, until somebody flushes.
 TEST_F(hdp_flush_test, device_sees_the_data_behind_a_flag) {
   trapped_page page([this] { *data = 42; });
-  w->hdp.flush = page.as<u32>();
-  set_way(hdp_way::device);
+  use_register(page);
   *flag = 1;
   ASSERT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_OK);
   EXPECT_EQ(*data, 42u);
@@ -98,8 +116,7 @@ TEST_F(hdp_flush_test, device_sees_the_data_behind_a_flag) {
 
 TEST_F(hdp_flush_test, device_sees_a_flag_that_waits_itself) {
   trapped_page page([this] { *flag = 7; });
-  w->hdp.flush = page.as<u32>();
-  set_way(hdp_way::device);
+  use_register(page);
   u64 seen = 0;
   ASSERT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 7, &seen), XIO_OK);
   EXPECT_EQ(seen, 7u);
@@ -115,8 +132,7 @@ TEST_F(hdp_flush_test, device_sees_a_flag_that_waits_itself) {
 
 TEST_F(hdp_flush_test, a_wait_in_vain_flushes_at_a_bounded_rate) {
   trapped_page page;
-  w->hdp.flush = page.as<u32>();
-  set_way(hdp_way::device);
+  use_register(page);
   set_timeout(20);
   EXPECT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_ERR_TIMEOUT);
   const std::string all = page.accesses();
@@ -126,8 +142,7 @@ TEST_F(hdp_flush_test, a_wait_in_vain_flushes_at_a_bounded_rate) {
 
 TEST_F(hdp_flush_test, requests_of_nics_and_drives_flush_and_those_of_copy_engines_do_not) {
   trapped_page page;
-  w->hdp.flush = page.as<u32>();
-  set_way(hdp_way::device);
+  use_register(page);
   ring_view rings[2]{};
   rings[0].kind = ring_kind::mlx5;
   rings[1].kind = ring_kind::sdma;
@@ -296,15 +311,8 @@ struct copy_queue {
 // SDMA_PKT_HDP_FLUSH, ROCR core/inc/sdma_registers.h; NOP and FENCE: vega10_sdma_pkt_open.h.
 TEST_F(hdp_flush_test, sdma_posts_the_packet_and_waits_for_its_fence) {
   copy_queue q;
-  c.flush_rings = &q.view;
-  c.flush_ring_count = 1;
-  set_way(hdp_way::sdma);
-  std::thread engine([&] {
-    while (load<scope::system, order::acquire>(&q.doorbell) == 0) std::this_thread::yield();
-    store<scope::system, order::release>(&q.completion.fence, 1u);
-  });
-  EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
-  engine.join();
+  use_ring(q.view);
+  expect_flushed_by_engine(q, 1u);
   EXPECT_PAIRS((q.doorbell, 64u), (q.written, 64u));
   const u64 at = reinterpret_cast<u64>(&q.completion);
   const u32 packet[16] = {
@@ -316,16 +324,9 @@ TEST_F(hdp_flush_test, sdma_posts_the_packet_and_waits_for_its_fence) {
 TEST_F(hdp_flush_test, sdma_fills_what_the_engine_wants_at_least) {
   copy_queue q;
   q.view.sdma.least_slots = 4;
-  c.flush_rings = &q.view;
-  c.flush_ring_count = 1;
-  set_way(hdp_way::sdma);
+  use_ring(q.view);
   q.completion.fence = 0;
-  std::thread engine([&] {
-    while (load<scope::system, order::acquire>(&q.doorbell) == 0) std::this_thread::yield();
-    store<scope::system, order::release>(&q.completion.fence, 4u);
-  });
-  EXPECT_EQ(xio_hdp_flush(ctx()), XIO_OK);
-  engine.join();
+  expect_flushed_by_engine(q, 4u);
   EXPECT_EQ(q.doorbell, 256u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(q.slots[i][0], 15u << 16) << "nothing, 16 dwords of it";
   EXPECT_PAIRS((q.slots[3][0], 0x8u), (q.slots[3][15], 4u));
@@ -333,9 +334,7 @@ TEST_F(hdp_flush_test, sdma_fills_what_the_engine_wants_at_least) {
 
 TEST_F(hdp_flush_test, a_dead_engine_is_a_timeout_and_then_a_failed_ring) {
   copy_queue q;
-  c.flush_rings = &q.view;
-  c.flush_ring_count = 1;
-  set_way(hdp_way::sdma);
+  use_ring(q.view);
   set_timeout(30);
   *flag = 1;
   EXPECT_EQ(xio_signal_wait_until(ctx(), flag, XIO_CMP_EQ, 1), XIO_ERR_TIMEOUT);

@@ -82,21 +82,19 @@ TEST(pages, aligning_up_past_the_last_page_is_reported) {
   }
 }
 
-TEST(pages, a_range_in_one_page) {
-  EXPECT_EQ(pages_of(0x12345, 0x10, k_4k), (page_span{0x12000, 0x345, 0x1000, 1}));
-  EXPECT_EQ(pages_of(0x12345, 0x10, k_16k), (page_span{0x10000, 0x2345, 0x4000, 1}));
-  EXPECT_EQ(pages_of(0x12345, 0x10, k_64k), (page_span{0x10000, 0x2345, 0x10000, 1}));
-}
-
-TEST(pages, a_range_over_page_ends) {
-  // 0x12345 + 0x1000 = 0x13345: two pages of 4 KiB, one of the others.
-  EXPECT_EQ(pages_of(0x12345, 0x1000, k_4k), (page_span{0x12000, 0x345, 0x2000, 2}));
-  EXPECT_EQ(pages_of(0x12345, 0x1000, k_16k), (page_span{0x10000, 0x2345, 0x4000, 1}));
-  EXPECT_EQ(pages_of(0x12345, 0x1000, k_64k), (page_span{0x10000, 0x2345, 0x10000, 1}));
-  // To 0x22345: 0x12..0x22 are 17 pages of 4 KiB, 0x10..0x20 five of 16 KiB, two of 64 KiB.
-  EXPECT_EQ(pages_of(0x12345, 0x10000, k_4k), (page_span{0x12000, 0x345, 0x11000, 17}));
-  EXPECT_EQ(pages_of(0x12345, 0x10000, k_16k), (page_span{0x10000, 0x2345, 0x14000, 5}));
-  EXPECT_EQ(pages_of(0x12345, 0x10000, k_64k), (page_span{0x10000, 0x2345, 0x20000, 2}));
+// 0x12345 + 0x10 lies in one page of any size. To 0x13345 it is two pages of 4 KiB; to 0x22345 0x12..0x22 are 17 pages
+// of 4 KiB, 0x10..0x20 five of 16 KiB, two of 64 KiB.
+TEST(pages, a_range_in_one_page_and_over_page_ends) {
+  const struct {
+    std::uint64_t bytes;
+    page_span of_4k, of_16k, of_64k;
+  } rows[] = {{0x10, {0x12000, 0x345, 0x1000, 1}, {0x10000, 0x2345, 0x4000, 1}, {0x10000, 0x2345, 0x10000, 1}},
+              {0x1000, {0x12000, 0x345, 0x2000, 2}, {0x10000, 0x2345, 0x4000, 1}, {0x10000, 0x2345, 0x10000, 1}},
+              {0x10000, {0x12000, 0x345, 0x11000, 17}, {0x10000, 0x2345, 0x14000, 5}, {0x10000, 0x2345, 0x20000, 2}}};
+  for (const auto& r : rows) {
+    EXPECT_PAIRS((pages_of(0x12345, r.bytes, k_4k), r.of_4k), (pages_of(0x12345, r.bytes, k_16k), r.of_16k),
+                 (pages_of(0x12345, r.bytes, k_64k), r.of_64k));
+  }
 }
 
 TEST(pages, a_range_that_ends_with_its_page) {

@@ -96,6 +96,10 @@ struct rig {
     g_states_set.clear();
   }
 
+  void finish(std::uint64_t id) {
+    d.complete(id);
+    e.advance(1);
+  }
   // How many ended well; the first failure.
   int ends(op_error* how) {
     int n = 0;
@@ -135,6 +139,11 @@ op atomic_of(atomic_change c) {
   o.what = verb::atomic;
   o.change = c;
   return o;
+}
+
+void post(rig& r, int writes) {
+  for (int i = 0; i < writes; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
+  r.e.advance(1);
 }
 
 constexpr std::uint64_t k_all = ~std::uint64_t{0};
@@ -185,11 +194,9 @@ TEST(verbs_executor, many_spans_become_several_requests) {
                (r.d.requests[0].wr.wr.rdma.remote_addr, 0x7000'0000'0000u),
                (r.d.requests[1].wr.wr.rdma.remote_addr, 0x7000'0000'0000u + 10 + 20 + 40 + 50),
                (r.d.requests[1].spans[0].lkey, 5u));
-  r.d.complete(0);
-  r.e.advance(1);
+  r.finish(0);
   EXPECT_EQ(r.good_ends(), 0) << "half of it";
-  r.d.complete(1);
-  r.e.advance(1);
+  r.finish(1);
   EXPECT_EQ(r.good_ends(), 1);
 }
 
@@ -219,8 +226,7 @@ TEST(verbs_executor, bounce_memory_is_not_used_twice_at_once) {
   EXPECT_TRUE(r.e.begin(inline_of(10))) << "which needs none";
   r.e.advance(1);
   EXPECT_FALSE(r.e.begin(inline_of(100)));
-  r.d.complete(1);
-  r.e.advance(1);
+  r.finish(1);
   EXPECT_TRUE(r.e.begin(inline_of(100)));
   EXPECT_TRUE(r.e.begin(inline_of(100)));
   EXPECT_FALSE(r.e.begin(inline_of(100)));
@@ -262,8 +268,7 @@ TEST(verbs_executor, atomics_that_verbs_do_not_have_fail_in_their_turn) {
     EXPECT_EQ(r.d.requests.size(), 1u);
     op_error how;
     EXPECT_EQ(r.ends(&how), 0);
-    r.d.complete(0);
-    r.e.advance(1);
+    r.finish(0);
     EXPECT_PAIRS((r.ends(&how), 1), (how.what, one.f.what), (how.why, one.f.why));
     EXPECT_FALSE(r.e.begin(write_of(8)));
   }
@@ -276,11 +281,9 @@ TEST(verbs_executor, the_last_of_a_chain_and_the_users_ask_for_a_completion) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(r.e.begin(write_of(8, i == 3)));
   r.e.advance(1);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(r.d.requests[static_cast<std::size_t>(i)].asks(), i == 3 || i == 9) << i;
-  r.d.complete(3);
-  r.e.advance(1);
+  r.finish(3);
   EXPECT_EQ(r.good_ends(), 4) << "one completion covers all before it";
-  r.d.complete(9);
-  r.e.advance(1);
+  r.finish(9);
   EXPECT_PAIRS((r.good_ends(), 6), (r.good_ends(), 0));
 }
 
@@ -302,8 +305,7 @@ TEST(verbs_executor, never_more_under_way_than_the_device_has_room_for) {
     r.e.advance(1);
   }
   EXPECT_EQ(taken, 40);
-  r.d.complete(9);
-  r.e.advance(1);
+  r.finish(9);
   EXPECT_EQ(r.good_ends(), 10);
   for (int turn = 0; turn < 10; ++turn) {
     while (r.e.begin(write_of(8))) ++taken;
@@ -322,8 +324,7 @@ TEST(verbs_executor, nops_end_in_turn) {
   ASSERT_TRUE(r.e.begin(nop));
   r.e.advance(1);
   EXPECT_EQ(r.good_ends(), 0);
-  r.d.complete(0);
-  r.e.advance(1);
+  r.finish(0);
   EXPECT_PAIRS((r.good_ends(), 2), (r.d.requests.size(), 1u));
 }
 
@@ -331,8 +332,7 @@ TEST(verbs_executor, nops_end_in_turn) {
 
 TEST(verbs_executor, a_failure_ends_what_came_before_well_and_the_rest_not) {
   rig r;
-  for (int i = 0; i < 6; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
-  r.e.advance(1);
+  post(r, 6);
   r.d.complete(2, IBV_WC_REM_ACCESS_ERR, 0x88);
   for (std::uint64_t i = 3; i < 6; ++i) r.d.complete(i, IBV_WC_WR_FLUSH_ERR);
   r.e.advance(1);
@@ -347,8 +347,7 @@ TEST(verbs_executor, a_failure_ends_what_came_before_well_and_the_rest_not) {
 TEST(verbs_executor, a_request_that_cannot_be_posted_is_a_failure) {
   rig r;
   r.d.refuse_at = 1;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
-  r.e.advance(1);
+  post(r, 3);
   op_error how;
   EXPECT_PAIRS((r.ends(&how), 0), (how.what, outcome::local_qp_operation),
                (r.e.vendor(), static_cast<std::uint32_t>(EINVAL)));
@@ -358,13 +357,10 @@ TEST(verbs_executor, a_request_that_cannot_be_posted_is_a_failure) {
 TEST(verbs_executor, completions_of_no_request_are_not_believed) {
   for (const std::uint64_t id : {5u, 1u, 0u}) {
     rig r;
-    for (int i = 0; i < 3; ++i) ASSERT_TRUE(r.e.begin(write_of(8)));
-    r.e.advance(1);
-    r.d.complete(1);
-    r.e.advance(1);
+    post(r, 3);
+    r.finish(1);
     EXPECT_EQ(r.good_ends(), 2);
-    r.d.complete(id);
-    r.e.advance(1);
+    r.finish(id);
     op_error how;
     EXPECT_PAIRS((r.ends(&how), 0), (how.what, outcome::local_qp_operation), (g_states_set, std::vector{IBV_QPS_ERR}));
   }
