@@ -34,6 +34,13 @@ struct nic_lane : testing::Test {
     const ring_view& r = *c().peers[pe].rdma;
     return ring_wait_below<mlx5_codec>(r, request_ticket(r, request) + 1, *c().world);
   }
+  // Begins an op, and waits for its end.
+  template <class Begin>
+  xio_status_t ended(u32 pe, Begin&& begin) {
+    xio_req_t request = 0;
+    const xio_status_t begun = begin(&request);
+    return begun == XIO_OK ? wait(pe, request) : begun;
+  }
   xio_status_t quiet(u32 pe) { return ring_quiet<mlx5_codec>(*c().peers[pe].rdma, *c().world); }
   void poison(unsigned char* heap) { std::memset(heap, k_poison, 1 << 20); }
   void pattern(unsigned char* p, std::size_t n, unsigned salt) {
@@ -59,27 +66,21 @@ TEST_F(nic_lane, put_and_get_of_all_small_sizes_and_alignments) {
       ASSERT_EQ(wait(1, request), XIO_OK);
       expect_only(theirs(), 4096 + 3 * shift, mine() + 8192 + shift, n);
       std::memset(mine() + 65536, k_poison, 256);
-      ASSERT_EQ(rdma::get(c(), 1, mine() + 65600 + shift, 4096 + 3 * shift, n, &request), XIO_OK);
-      ASSERT_EQ(wait(1, request), XIO_OK);
+      ASSERT_EQ(ended(1, [&](auto* r) { return rdma::get(c(), 1, mine() + 65600 + shift, 4096 + 3 * shift, n, r); }),
+                XIO_OK);
       expect_only(mine(), 65600 + shift, mine() + 8192 + shift, n);
     }
 }
 
 TEST_F(nic_lane, large_ones_in_chunks) {
-  nic_rig_shape shape;
-  shape.chunk = 1000;
-  shape.depth = 4;
-  start(shape);
+  start({.depth = 4, .chunk = 1000});
   for (const std::size_t n : {999u, 1000u, 1001u, 1028u, 1029u, 2000u, 33333u, 300000u}) {
     poison(theirs());
     pattern(mine(), n, 9);
-    xio_req_t request;
-    ASSERT_EQ(rdma::put(c(), 1, 700, mine(), n, &request), XIO_OK);
-    ASSERT_EQ(wait(1, request), XIO_OK);
+    ASSERT_EQ(ended(1, [&](auto* r) { return rdma::put(c(), 1, 700, mine(), n, r); }), XIO_OK);
     expect_only(theirs(), 700, mine(), n);
     std::memset(mine() + 500000, k_poison, 500000);
-    ASSERT_EQ(rdma::get(c(), 1, mine() + 500100, 700, n, &request), XIO_OK);
-    ASSERT_EQ(wait(1, request), XIO_OK);
+    ASSERT_EQ(ended(1, [&](auto* r) { return rdma::get(c(), 1, mine() + 500100, 700, n, r); }), XIO_OK);
     expect_only(mine(), 500100, mine(), n);
   }
 }
@@ -88,11 +89,7 @@ TEST_F(nic_lane, large_ones_in_chunks) {
 TEST_F(nic_lane, large_ones_with_an_immediate) {
   for (const char* family : xio::test::k_families) {
     SCOPED_TRACE(family);
-    nic_rig_shape shape;
-    shape.chunk = 1000;
-    shape.family = family;
-    shape.immediates = 16;
-    start(shape);
+    start({.chunk = 1000, .family = family, .immediates = 16});
     const ring_view& r = *c().peers[1].rdma;
     unsigned char* inbox = theirs() + rig->inboxes();
     u32 sent = 0;
@@ -116,9 +113,7 @@ TEST_F(nic_lane, values_of_every_width) {
   for (const u32 width : {1u, 2u, 4u, 8u}) {
     std::memset(theirs() + 1024, k_poison, 256);
     const u64 value = 0xf1e2d3c4b5a69788;
-    xio_req_t request;
-    ASSERT_EQ(rdma::put_value(c(), 1, 1088, value, width, &request), XIO_OK);
-    ASSERT_EQ(wait(1, request), XIO_OK);
+    ASSERT_EQ(ended(1, [&](auto* r) { return rdma::put_value(c(), 1, 1088, value, width, r); }), XIO_OK);
     expect_only(theirs(), 1088, reinterpret_cast<const unsigned char*>(&value), width);
     u64 back = ~u64{0};
     ASSERT_EQ(rdma::get_value(c(), 1, 1088, width, &back), XIO_OK);
@@ -130,11 +125,13 @@ TEST_F(nic_lane, signals_come_behind_their_data) {
   auto* flag = reinterpret_cast<u64*>(theirs() + 2048);
   *flag = 5;
   xio_req_t request;
-  ASSERT_EQ(rdma::signal(c(), 1, {2048, 7, XIO_SIGNAL_ADD}, &request), XIO_OK);
-  ASSERT_EQ(wait(1, request), XIO_OK);
+  ASSERT_EQ(ended(1, [&](auto* r) { return rdma::signal(c(), 1, {2048, 7, XIO_SIGNAL_ADD}, r); }), XIO_OK);
   EXPECT_EQ(*flag, 12u);
-  ASSERT_EQ(rdma::signal(c(), 1, {2048, 0x0123456789abcdef, XIO_SIGNAL_SET}, &request), XIO_OK);
-  ASSERT_EQ(wait(1, request), XIO_OK);
+  ASSERT_EQ(ended(1,
+                  [&](auto* r) {
+                    return rdma::signal(c(), 1, {2048, 0x0123456789abcdef, XIO_SIGNAL_SET}, r);
+                  }),
+            XIO_OK);
   EXPECT_EQ(*flag, 0x0123456789abcdefu);
   *flag = 0;
   const std::size_t sizes[] = {0, 1, 8, 28, 29, 4096, 100000};
@@ -184,9 +181,7 @@ TEST_F(nic_lane, atomics_of_both_widths) {
 
 TEST_F(nic_lane, loopback_to_myself) {
   pattern(mine() + 4096, 5000, 3);
-  xio_req_t request;
-  ASSERT_EQ(rdma::put(c(), 0, 40000, mine() + 4096, 5000, &request), XIO_OK);
-  ASSERT_EQ(wait(0, request), XIO_OK);
+  ASSERT_EQ(ended(0, [&](auto* r) { return rdma::put(c(), 0, 40000, mine() + 4096, 5000, r); }), XIO_OK);
   EXPECT_EQ(std::memcmp(mine() + 40000, mine() + 4096, 5000), 0);
 }
 
@@ -208,10 +203,7 @@ TEST_F(nic_lane, the_inline_limit_is_what_was_asked_for) {
   const xio::gpu::buffer unknown(4096, xio::gpu::place::shared);
   for (const char* family : xio::test::k_families)
     for (const u32 limit : {0u, 1u, 8u, 28u}) {
-      nic_rig_shape shape;
-      shape.family = family;
-      shape.inline_bytes = limit;
-      start(shape);
+      start({.family = family, .inline_bytes = limit});
       xio_req_t request;
       EXPECT_EQ(rdma::put(c(), 1, 4096, unknown.as<unsigned char>(), limit, &request), XIO_OK)
           << family << ' ' << limit;
@@ -222,10 +214,7 @@ TEST_F(nic_lane, the_inline_limit_is_what_was_asked_for) {
 
 TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
   for (const u64 start_at : {(u64{1} << 32) - 8, (u64{1} << 16) - 4, u64{0}}) {
-    nic_rig_shape shape;
-    shape.depth = 4;
-    shape.ticket_start = start_at;
-    start(shape);
+    start({.depth = 4, .ticket_start = start_at});
     auto* word = reinterpret_cast<u64*>(theirs() + 1024);
     u64 sum = 0;
     for (u64 i = 1; i <= 70000; ++i) {
@@ -252,10 +241,7 @@ TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
 }
 
 TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
-  nic_rig_shape shape;
-  shape.depth = 4;
-  shape.scratch_words = 2;  // one to hand out: all but one thread wait for it
-  start(shape);
+  start({.depth = 4, .scratch_words = 2});  // one to hand out: all but one thread wait for it
   constexpr u64 k_each = 3000;
   std::vector<std::thread> threads;
   std::atomic<int> bad{0};
@@ -301,9 +287,7 @@ TEST_F(nic_lane, a_wrong_remote_key_fails_the_ring_and_no_other) {
 TEST_F(nic_lane, every_family_reports_a_failure) {
   for (const char* family : xio::test::k_families) {
     SCOPED_TRACE(family);
-    nic_rig_shape shape;
-    shape.family = family;
-    start(shape);
+    start({.family = family});
     ring_view& r = *c().peers[1].rdma;
     const auto ended = [&](xio_req_t request) { return wait_ring(r, request_ticket(r, request) + 1, *c().world); };
     xio_req_t good, bad;
@@ -348,9 +332,7 @@ TEST_F(nic_lane, what_was_before_the_failure_is_complete) {
 }
 
 TEST_F(nic_lane, a_lost_op_is_a_timeout) {
-  nic_rig_shape shape;
-  shape.timeout_ms = 100;
-  start(shape);
+  start({.timeout_ms = 100});
   scripted plan;
   plan.fault.what = xio::proxy::injected_fault::kind::lose;
   rig->pes[0].nic().set_faults(&plan);

@@ -26,9 +26,9 @@ struct nic_rig_shape {
   std::size_t heap_bytes = 1 << 20;
   std::string family = "mlx5";
   std::uint64_t cq_depth = 0;
-  option::AUTO_UINT inline_bytes;
+  option::AUTO_UINT inline_bytes{};
   std::uint32_t immediates = 0;  // entries of each inbox; they lie in the upper half of the heap
-  option::AUTO_UINT memory_mode;
+  option::AUTO_UINT memory_mode{};
 };
 
 // As XIO_HEAP_KIND says it to worlds: in host memory the NIC changes words without a kernel of its own.

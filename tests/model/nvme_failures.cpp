@@ -2,6 +2,7 @@
 // No status without proof: thousands of ops of every kind, half of which fail, on queues whose ids are soon used again.
 // The status of each op is known beforehand, and no call may report another, blocking or not, early or late.
 
+#include "../unit/local_world.hpp"
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
 #include "xio/hip.h"
@@ -186,10 +187,7 @@ struct nvme_failures : testing::TestWithParam<shape> {
     setenv("XIO_NVME_DOORBELL", GetParam().doorbell, 1);
     setenv("XIO_MODEL_FAULTS", faults.c_str(), 1);
     setenv("XIO_NVME_MDTS", "8k", 1);
-    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-    attr.bootstrap = "local";
-    attr.heap_bytes = 64 << 20;
-    ASSERT_EQ(xio_init(&attr, &world_), XIO_OK) << xio_last_error();
+    ASSERT_NE(world_ = start_world(64 << 20), nullptr);
     ASSERT_EQ(xio_ctx_create(world_, nullptr, &a_.ctx), XIO_OK) << xio_last_error();
     for (u32 i = 0; i < GetParam().drives; ++i) {
       files_.push_back(std::make_unique<scratch_file>());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Opening: one sentence for each thing that can be wrong, and the file as it was.
+#include "../unit/local_world.hpp"
 #include "../unit/outcome.hpp"
 #include "ctx/stripes.hpp"
 #include "full_disk.hpp"
@@ -31,11 +32,7 @@ void expect(const outcome& a, xio_status_t status, const std::string& part) { ex
 
 // Opened by the public call, which puts stripes over several files.
 outcome open_in_a_world(const std::string& name, const xio_storage_attr_t& attr) {
-  xio_init_attr_t init = XIO_INIT_ATTR_INIT;
-  init.bootstrap = "local";
-  init.heap_bytes = 2 << 20;
-  xio_world_t* world = nullptr;
-  if (const xio_status_t status = xio_init(&init, &world); status != XIO_OK) return {status, xio_last_error()};
+  xio_world_t* world = start_world(2 << 20);
   xio_storage_t storage;
   const outcome a{xio_storage_open(world, name.c_str(), &attr, &storage), xio_last_error()};
   EXPECT_EQ(xio_finalize(world), XIO_OK);

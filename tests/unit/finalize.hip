@@ -3,7 +3,7 @@
 // timeout; other calls do not wait for it.
 #include <new>
 
-#include "../gtest.hpp"
+#include "local_world.hpp"
 #include "xio/hip.h"
 #include "xio/memory.h"
 #include "xio/xio.h"
@@ -32,15 +32,8 @@ __global__ void put_on(xio_ctx_t ctx, char* data, int most, report* out) {
 
 struct finalize : testing::TestWithParam<xio_route_t> {
   void start(uint32_t timeout_ms, int puts, hipStream_t stream = nullptr) {
-    xio_init_attr_t world_attr = XIO_INIT_ATTR_INIT;
-    world_attr.bootstrap = "local";
-    world_attr.heap_bytes = 1 << 20;
-    world_attr.timeout_ms = timeout_ms;
-    ASSERT_EQ(xio_init(&world_attr, &world_), XIO_OK) << xio_last_error();
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = GetParam();
-    xio_ctx_t ctx;
-    ASSERT_EQ(xio_ctx_create(world_, &attr, &ctx), XIO_OK) << xio_last_error();
+    ASSERT_NE(world_ = xio::test::start_world(1 << 20, timeout_ms), nullptr);
+    const xio_ctx_t ctx = xio::test::start_ctx(world_, GetParam());
     void* data = nullptr;
     ASSERT_EQ(xio_malloc(world_, 2 * k_bytes, &data), XIO_OK) << xio_last_error();
     hipLaunchKernelGGL(put_on, dim3(1), dim3(1), 0, stream, ctx, static_cast<char*>(data), puts, out_);
@@ -100,14 +93,9 @@ TEST_P(finalize, is_the_only_call_that_waits_for_a_kernel) {
   start(30000, 1 << 30);
   const auto begin = std::chrono::steady_clock::now();
   for (int round = 0; round < 2; ++round) {
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = GetParam();
-    xio_ctx_t other;
-    ASSERT_EQ(xio_ctx_create(world_, &attr, &other), XIO_OK) << xio_last_error();
-    EXPECT_EQ(xio_ctx_destroy(world_, other), XIO_OK) << xio_last_error();
+    EXPECT_EQ(xio_ctx_destroy(world_, xio::test::start_ctx(world_, GetParam())), XIO_OK) << xio_last_error();
     for (const xio_mem_kind_t kind : {XIO_MEM_HOST_MAPPED, XIO_MEM_HOST_PINNED, XIO_MEM_DEVICE_HIP}) {
-      void* block = nullptr;
-      ASSERT_EQ(xio_mem_alloc(kind, 100000, nullptr, &block), XIO_OK) << xio_last_error();
+      void* block = xio::test::take(kind, 100000);
       EXPECT_EQ(xio_mem_free(block), XIO_OK) << xio_last_error();
     }
     char name[] = "/tmp/xio-finalize-XXXXXX";

@@ -2,6 +2,7 @@
 // The registration cache, against an engine that counts, and through worlds and the real engines' books.
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "local_world.hpp"
 #include "memory/blocks.hpp"
 #include "memory/cache.hpp"
 #include "says.hpp"
@@ -190,8 +191,7 @@ TEST(blocks, watchers_hear_of_a_block_while_it_is_still_there) {
 TEST(blocks, ranges_lie_in_one_block_or_in_none) {
   auto& all = xio::memory::blocks::all();
   const std::size_t n = 4 * xio::gpu::page_size();
-  void* p = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, n, nullptr, &p), XIO_OK);
+  void* p = xio::test::take(XIO_MEM_DEVICE_HIP, n);
   auto* at = static_cast<unsigned char*>(p);
   EXPECT_PAIRS((all.around(p, n, "test")->base, p), (all.around(at + n - 1, 1, "test")->base, p));
   EXPECT_THROW((void)all.around(at + n - 1, 2, "test"), xio::error);
@@ -212,18 +212,12 @@ struct cached : testing::Test {
 
   static xio_world_t* start(const char* keep = nullptr) {
     if (keep != nullptr) setenv("XIO_REGISTRATIONS", keep, 1);
-    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-    attr.bootstrap = "local";
-    attr.heap_bytes = 1 << 20;
-    xio_world_t* w = nullptr;
-    EXPECT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
+    xio_world_t* w = xio::test::start_world();
     unsetenv("XIO_REGISTRATIONS");
     return w;
   }
   static void* take(xio_mem_kind_t kind = XIO_MEM_DEVICE_HIP, std::size_t bytes = 65536) {
-    void* p = nullptr;
-    EXPECT_EQ(xio_mem_alloc(kind, bytes, nullptr, &p), XIO_OK) << xio_last_error();
-    return p;
+    return xio::test::take(kind, bytes);
   }
   static xio_mem_cache_stats_t stats(xio_world_t* w) {
     xio_mem_cache_stats_t s = XIO_MEM_CACHE_STATS_INIT;
@@ -317,10 +311,7 @@ TEST_F(cached, threads_free_while_the_world_registers) {
 
 // Engines forget blocks in one thread while another opens contexts, whose scratch words they learn of.
 TEST_F(cached, threads_free_registered_blocks_while_contexts_come_and_go) {
-  xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-  attr.route = XIO_ROUTE_RDMA;
-  xio_ctx_t first{};
-  ASSERT_EQ(xio_ctx_create(w_, &attr, &first), XIO_OK) << xio_last_error();
+  const xio_ctx_t first = xio::test::start_ctx(w_, XIO_ROUTE_RDMA);
   std::vector<void*> blocks;
   for (int i = 0; i < 60; ++i) {
     blocks.push_back(take());
@@ -332,11 +323,8 @@ TEST_F(cached, threads_free_registered_blocks_while_contexts_come_and_go) {
   std::thread other([&] {
     for (void* p : blocks) EXPECT_EQ(xio_mem_free(p), XIO_OK) << xio_last_error();
   });
-  for (int i = 0; i < 5; ++i) {
-    xio_ctx_t c{};
-    EXPECT_EQ(xio_ctx_create(w_, &attr, &c), XIO_OK) << xio_last_error();
-    EXPECT_EQ(xio_ctx_destroy(w_, c), XIO_OK) << xio_last_error();
-  }
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(xio_ctx_destroy(w_, xio::test::start_ctx(w_, XIO_ROUTE_RDMA)), XIO_OK) << xio_last_error();
   other.join();
   EXPECT_PAIRS((stats(w_).forgotten, 60u), (stats(w_).kept, 0u), (xio_ctx_destroy(w_, first), XIO_OK));
 }

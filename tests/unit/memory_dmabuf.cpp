@@ -3,6 +3,7 @@
 // ways say what they must.
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "local_world.hpp"
 #include "says.hpp"
 
 namespace {
@@ -57,8 +58,7 @@ TEST_F(dmabuf, holds_the_bytes_at_the_offset_that_it_says) {
 
 TEST_F(dmabuf, is_of_virtual_memory_only) {
   for (const auto kind : {XIO_MEM_HOST_PINNED, XIO_MEM_HOST_PLAIN, XIO_MEM_DEVICE_HIP, XIO_MEM_DEVICE_FINE_GRAINED}) {
-    void* other = nullptr;
-    ASSERT_EQ(xio_mem_alloc(kind, 1, nullptr, &other), XIO_OK);
+    void* other = xio::test::take(kind, 1);
     EXPECT_REFUSED(xio_mem_export_dmabuf(other, 1, 0, &fd_, &offset_), XIO_ERR_UNSUPPORTED, "only DEVICE_VMEM");
     EXPECT_EQ(xio_mem_free(other), XIO_OK);
   }
@@ -82,8 +82,7 @@ TEST_F(dmabuf, memory_can_be_given_to_udmabuf) {
 #if !defined(XIO_PLATFORM_HOST)
 // Drivers that export give the place in the page; the others a reason.
 TEST_F(dmabuf, of_device_memory_or_the_reason_why_not) {
-  void* plain = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_HIP, k_bytes, nullptr, &plain), XIO_OK) << xio_last_error();
+  void* plain = xio::test::take(XIO_MEM_DEVICE_HIP, k_bytes);
   for (unsigned char* base : {at(0), static_cast<unsigned char*>(plain)})
     for (const unsigned flags : {0u, unsigned{XIO_DMABUF_PCIE}}) {
       const xio_status_t status = xio_mem_export_dmabuf(base + page() + 100, 50, flags, &fd_, &offset_);
@@ -100,8 +99,7 @@ TEST_F(dmabuf, of_device_memory_or_the_reason_why_not) {
       EXPECT_EQ(fcntl(fd_, F_GETFD), -1);
     }
   EXPECT_EQ(xio_mem_free(plain), XIO_OK);
-  void* host = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_MAPPED, 1, nullptr, &host), XIO_OK) << xio_last_error();
+  void* host = xio::test::take(XIO_MEM_HOST_MAPPED, 1);
   EXPECT_REFUSED(xio_mem_export_dmabuf(host, 1, 0, &fd_, &offset_), XIO_ERR_UNSUPPORTED, "it is host memory");
   EXPECT_EQ(xio_mem_free(host), XIO_OK);
 }

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include "gpu/gpu.hpp"
+#include "local_world.hpp"
 #include "memory/owner.hpp"
 #include "says.hpp"
 
@@ -83,8 +84,7 @@ TEST_P(each_kind, is_aligned_as_asked) {
 
 TEST_P(each_kind, wrong_frees_free_nothing) {
   if (!there_) return;
-  void* p = nullptr;
-  ASSERT_EQ(xio_mem_alloc(GetParam(), 2 * page(), nullptr, &p), XIO_OK) << xio_last_error();
+  void* p = xio::test::take(GetParam(), 2 * page());
   const auto data = pattern(2 * page(), 1);
   xio::gpu::copy(p, data.data(), data.size());
   auto* bytes = static_cast<unsigned char*>(p);
@@ -156,8 +156,7 @@ void touch(volatile unsigned char& at) {
 
 // Touching a page before or behind a VMEM block is a fault: in a child, which must die of it.
 TEST(memory, virtual_memory_has_guards_on_both_sides) {
-  void* p = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, page(), nullptr, &p), XIO_OK);
+  void* p = xio::test::take(XIO_MEM_DEVICE_VMEM, page());
   auto* at = static_cast<volatile unsigned char*>(p);
   unsigned char there = 0;
   EXPECT_EQ(mincore(static_cast<char*>(p) - page(), page(), &there), 0) << "nothing else is mapped next to it";

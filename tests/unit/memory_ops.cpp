@@ -4,6 +4,7 @@
 #include "memory_ops.hpp"
 #include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
+#include "local_world.hpp"
 #include "xio/memory.h"
 
 namespace {
@@ -16,10 +17,7 @@ constexpr std::size_t k_block = 16 * k_part;
 
 struct memory_ops : testing::Test {
   void SetUp() override {
-    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-    attr.bootstrap = "local";
-    attr.heap_bytes = 1 << 20;
-    MUST(xio_init(&attr, &w_));
+    ASSERT_NE(w_ = xio::test::start_world(), nullptr);
     void* p = nullptr;
     MUST(xio_malloc(w_, k_part, &p));
     sym_ = static_cast<unsigned char*>(p);
@@ -31,18 +29,8 @@ struct memory_ops : testing::Test {
     EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error();
   }
 
-  unsigned char* take() {
-    void* p = nullptr;
-    EXPECT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_FINE_GRAINED, k_block, nullptr, &p), XIO_OK) << xio_last_error();
-    return static_cast<unsigned char*>(p);
-  }
-  xio_ctx_t ctx(xio_route_t route) {
-    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
-    attr.route = route;
-    xio_ctx_t c{};
-    EXPECT_EQ(xio_ctx_create(w_, &attr, &c), XIO_OK) << xio_last_error();
-    return c;
-  }
+  unsigned char* take() { return static_cast<unsigned char*>(xio::test::take(XIO_MEM_DEVICE_FINE_GRAINED, k_block)); }
+  xio_ctx_t ctx(xio_route_t route) { return xio::test::start_ctx(w_, route); }
   static std::vector<unsigned char> pattern(unsigned seed) {
     std::vector<unsigned char> out(k_part);
     for (std::size_t i = 0; i < k_part; ++i) out[i] = static_cast<unsigned char>(i * 13 + seed);

@@ -3,6 +3,7 @@
 // written.
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"
+#include "local_world.hpp"
 #include "memory/usable.hpp"
 #include "says.hpp"
 
@@ -43,10 +44,7 @@ TEST(usable, is_what_may_be_read_and_written) {
 
 struct registered : testing::Test {
   void SetUp() override {
-    xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-    attr.bootstrap = "local";
-    attr.heap_bytes = 1 << 20;
-    ASSERT_EQ(xio_init(&attr, &w_), XIO_OK) << xio_last_error();
+    ASSERT_NE(w_ = xio::test::start_world(), nullptr);
     // Four pages, of which the third goes: rw rw gap r. The kernel fills holes from the top, and the world's threads
     // (and a sanitizer's, as they start) map what they need meanwhile: so the gap is far below, where nobody gets
     // memory without asking for the place. Both sanitizers have program memory below 2 GiB.

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include "gpu/gpu.hpp"
+#include "local_world.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
 
@@ -47,8 +48,7 @@ TEST(where, memory_of_others) {
 }
 
 TEST(where, pages_come_when_they_are_touched) {
-  void* p = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 4 * page(), nullptr, &p), XIO_OK);
+  void* p = xio::test::take(XIO_MEM_HOST_PLAIN, 4 * page());
   auto* bytes = static_cast<volatile unsigned char*>(p);
   EXPECT_EQ(look(p).resident, 0) << "nobody has touched it";
   bytes[2 * page()] = 1;
@@ -71,8 +71,7 @@ TEST(where, pages_lie_on_the_numa_node_that_they_are_bound_to) {
   for (unsigned node = 0; node < 64; ++node) {
     std::ifstream list("/sys/devices/system/node/node" + std::to_string(node) + "/meminfo");
     if (!list) continue;
-    void* p = nullptr;
-    ASSERT_EQ(xio_mem_alloc(XIO_MEM_HOST_PLAIN, 2 * page(), nullptr, &p), XIO_OK);
+    void* p = xio::test::take(XIO_MEM_HOST_PLAIN, 2 * page());
     const unsigned long mask = 1ul << node;
     const bool bound = syscall(SYS_mbind, p, 2 * page(), MPOL_BIND, &mask, sizeof mask * 8, 0) == 0;
     static_cast<volatile unsigned char*>(p)[0] = 1;
@@ -108,8 +107,7 @@ TEST(where, kinds_differ_in_what_the_kernel_does) {
                            {XIO_MEM_DEVICE_COARSE_GRAINED, 0, 0},
                            {XIO_MEM_DEVICE_VMEM, 0, 0},
                            {XIO_MEM_DEVICE_HIP, 0, 0}}) {
-    void* p = nullptr;
-    ASSERT_EQ(xio_mem_alloc(want.kind, 10 * page(), nullptr, &p), XIO_OK) << xio_last_error();
+    void* p = xio::test::take(want.kind, 10 * page());
     for (const std::size_t at : {std::size_t{0}, 5 * page(), 10 * page() - 1}) {
       const auto place = look(static_cast<char*>(p) + at);
       EXPECT_PAIRS((place.side, XIO_MEM_ON_HOST), (place.kind, want.kind), (place.base, p));
@@ -150,8 +148,7 @@ TEST(where, notices_what_happens_behind_its_back) {
 }
 
 TEST(where, guards_of_virtual_memory_hold_nothing) {
-  void* p = nullptr;
-  ASSERT_EQ(xio_mem_alloc(XIO_MEM_DEVICE_VMEM, page(), nullptr, &p), XIO_OK);
+  void* p = xio::test::take(XIO_MEM_DEVICE_VMEM, page());
   EXPECT_PAIRS((look(static_cast<char*>(p) - 1).side, XIO_MEM_ON_UNKNOWN),
                (look(static_cast<char*>(p) + page()).side, XIO_MEM_ON_UNKNOWN), (xio_mem_free(p), XIO_OK));
 }
@@ -162,8 +159,7 @@ TEST(where, kinds_are_where_the_runtime_says) {
   for (int k = XIO_MEM_HOST_MAPPED; k <= XIO_MEM_DEVICE_HIP; ++k) {
     const auto kind = static_cast<xio_mem_kind_t>(k);
     if (xio_mem_supports(kind) != XIO_OK) continue;
-    void* p = nullptr;
-    ASSERT_EQ(xio_mem_alloc(kind, 10 * page(), nullptr, &p), XIO_OK) << xio_last_error();
+    void* p = xio::test::take(kind, 10 * page());
     const auto place = look(static_cast<char*>(p) + 5 * page());
     const bool on_host = kind <= XIO_MEM_HOST_DEFAULT;
     EXPECT_EQ(place.side, on_host ? XIO_MEM_ON_HOST : XIO_MEM_ON_DEVICE) << xio_mem_kind_name(kind);

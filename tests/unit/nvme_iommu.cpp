@@ -249,6 +249,12 @@ std::string not_bound(xio_status_t status, int why) {
       status, [why](auto& k) { k.refuse(device_bind_iommufd, why); }, k_alone);
 }
 
+struct mistake {
+  xio_status_t status;
+  const char* words;
+  std::function<void(played&)> spoil;
+};
+
 TEST(type1, refuses_in_one_sentence) {
   played k;
   k.absent[k_container] = ENOENT;
@@ -258,22 +264,16 @@ TEST(type1, refuses_in_one_sentence) {
   EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { vfio_type1 t(k, k_name); }), "modprobe vfio_iommu_type1"));
   EXPECT_EQ(k.still_open(), 0u);
 
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.absent[k_group] = EACCES; }),
-                  "no permission for /dev/vfio/17; chown"));
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_STATE, [](auto& o) { o.absent[k_group] = EBUSY; }),
-                  "open in another process"));
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.absent[k_group] = ENOENT; }),
-                  "there is no /dev/vfio/17"));
-  EXPECT_TRUE(
-      has(not_admitted<vfio_type1>(XIO_ERR_STATE,
-                                   [](auto& o) { o.replies[group_get_status] = [](int, unsigned long) { return 0; }; }),
-          "IOMMU group 17 is not viable"));
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.refuse(group_set_container, EINVAL); }),
-                  "open it alone"));
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.refuse(set_iommu, EPERM); }),
-                  "remap interrupts"));
-  EXPECT_TRUE(has(not_admitted<vfio_type1>(XIO_ERR_IO, [](auto& o) { o.refuse(group_get_device_fd, ENODEV); }),
-                  "does not give 0000:3b:00.0"));
+  const mistake all[] = {
+      {XIO_ERR_IO, "no permission for /dev/vfio/17; chown", [](auto& o) { o.absent[k_group] = EACCES; }},
+      {XIO_ERR_STATE, "open in another process", [](auto& o) { o.absent[k_group] = EBUSY; }},
+      {XIO_ERR_UNSUPPORTED, "there is no /dev/vfio/17", [](auto& o) { o.absent[k_group] = ENOENT; }},
+      {XIO_ERR_STATE, "IOMMU group 17 is not viable",
+       [](auto& o) { o.replies[group_get_status] = [](int, unsigned long) { return 0; }; }},
+      {XIO_ERR_IO, "open it alone", [](auto& o) { o.refuse(group_set_container, EINVAL); }},
+      {XIO_ERR_UNSUPPORTED, "remap interrupts", [](auto& o) { o.refuse(set_iommu, EPERM); }},
+      {XIO_ERR_IO, "does not give 0000:3b:00.0", [](auto& o) { o.refuse(group_get_device_fd, ENODEV); }}};
+  for (const auto& m : all) EXPECT_PRED2(has, not_admitted<vfio_type1>(m.status, m.spoil), m.words);
 }
 
 TEST(iommufd_way, refuses_in_one_sentence) {
@@ -288,24 +288,20 @@ TEST(iommufd_way, refuses_in_one_sentence) {
   EXPECT_TRUE(has(refusal(XIO_ERR_IO, [&] { vfio_iommufd t(k, k_name); }), "gives no address space"));
   EXPECT_EQ(k.still_open(), 0u);
 
-  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_IO, [](auto& o) { o.absent[k_cdev] = EACCES; }),
-                  "no permission for /dev/vfio/devices/vfio3"));
-  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_UNSUPPORTED, [](auto& o) { o.absent[k_cdev] = ENOENT; }),
-                  "XIO_VFIO_IOMMU=type1"));
+  const mistake all[] = {
+      {XIO_ERR_IO, "no permission for /dev/vfio/devices/vfio3", [](auto& o) { o.absent[k_cdev] = EACCES; }},
+      {XIO_ERR_UNSUPPORTED, "XIO_VFIO_IOMMU=type1", [](auto& o) { o.absent[k_cdev] = ENOENT; }},
+      {XIO_ERR_IO, "open it alone", [](auto& o) { o.refuse(device_attach_pt, EADDRINUSE); }}};
+  for (const auto& m : all) EXPECT_PRED2(has, not_admitted<vfio_iommufd>(m.status, m.spoil), m.words);
   EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EBUSY), "open in another process"));
   EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EINVAL), "open in another process"));
   EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EPERM), "interrupt remapping"));
   EXPECT_TRUE(has(not_bound(XIO_ERR_IO, ENODEV), "cannot be bound"));
-  EXPECT_TRUE(has(not_admitted<vfio_iommufd>(XIO_ERR_IO, [](auto& o) { o.refuse(device_attach_pt, EADDRINUSE); }),
-                  "open it alone"));
 
   played other;
   vfio_iommufd t(other, k_name);
-  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED,
-                          [&] {
-                            t.admit({k_name, "0000:3b:00.0", 17, ""});
-                          }),
-                  "CONFIG_VFIO_DEVICE_CDEV"));
+  const vfio_place without_file{k_name, "0000:3b:00.0", 17, ""};
+  EXPECT_TRUE(has(refusal(XIO_ERR_UNSUPPORTED, [&] { t.admit(without_file); }), "CONFIG_VFIO_DEVICE_CDEV"));
 }
 
 TEST(both_ways, say_why_memory_is_not_pinned) {

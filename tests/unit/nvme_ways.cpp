@@ -277,6 +277,11 @@ struct nvme_lost_pages : testing::Test {
   }
   void TearDown() override { munmap(at(0), k_pages * page_); }
   void* at(std::size_t page) const { return const_cast<unsigned char*>(base_) + page * page_; }
+  [[noreturn]] void store_and_end(std::size_t pages) {
+    if (ftruncate(file_.get(), 0) != 0) _exit(1);
+    for (std::size_t i = 0; i < pages; ++i) base_[i * page_] = 1;
+    _exit(0);
+  }
   void take_away() { ASSERT_EQ(ftruncate(file_.get(), 0), 0); }
 
   unique_fd file_;
@@ -313,19 +318,14 @@ TEST_F(nvme_lost_pages, pages_that_nobody_watches_end_the_process) {
   EXPECT_EXIT(
       {
         const lost_pages watch(at(0), page_);
-        if (ftruncate(file_.get(), 0) != 0) _exit(1);
-        base_[0] = 1;
-        base_[page_] = 1;
-        _exit(0);
+        store_and_end(2);
       },
       testing::KilledBySignal(SIGBUS), "");
   EXPECT_EXIT(
       {
         std::optional<lost_pages> watch(std::in_place, at(0), page_);
         watch.reset();
-        if (ftruncate(file_.get(), 0) != 0) _exit(1);
-        base_[0] = 1;
-        _exit(0);
+        store_and_end(1);
       },
       testing::KilledBySignal(SIGBUS), "")
       << "and those that are watched no more";
@@ -339,10 +339,7 @@ TEST_F(nvme_lost_pages, another_fault_is_left_to_the_handler_before) {
         mine.sa_handler = [](int) { _exit(42); };
         sigaction(SIGBUS, &mine, nullptr);
         const lost_pages watch(at(0), page_);
-        if (ftruncate(file_.get(), 0) != 0) _exit(1);
-        base_[0] = 1;
-        base_[page_] = 1;
-        _exit(0);
+        store_and_end(2);
       },
       testing::ExitedWithCode(42), "");
 }

@@ -9,6 +9,7 @@
 #include "base/thread.hpp"
 #include "bootstrap_rig.hpp"
 #include "gpu/gpu.hpp"
+#include "local_world.hpp"
 #include "says.hpp"
 #include "xio/memory.h"
 #include "xio/sdma.h"
@@ -16,15 +17,7 @@
 namespace {
 
 using xio::test::says;
-
-xio_world_t* start(std::size_t heap = 1 << 20) {
-  xio_init_attr_t attr = XIO_INIT_ATTR_INIT;
-  attr.bootstrap = "local";
-  attr.heap_bytes = heap;
-  xio_world_t* w = nullptr;
-  EXPECT_EQ(xio_init(&attr, &w), XIO_OK) << xio_last_error();
-  return w;
-}
+using xio::test::start_world;
 
 // The heap may be memory of a GPU.
 char byte_at(const void* heap, std::size_t i) {
@@ -34,7 +27,7 @@ char byte_at(const void* heap, std::size_t i) {
 }
 
 struct api : testing::Test {
-  void SetUp() override { ASSERT_NE(w_ = start(), nullptr); }
+  void SetUp() override { ASSERT_NE(w_ = start_world(), nullptr); }
   void TearDown() override { EXPECT_EQ(xio_finalize(w_), XIO_OK) << xio_last_error(); }
   xio_world_t* w_ = nullptr;
 };
@@ -43,14 +36,14 @@ struct api : testing::Test {
 
 TEST(api_world, starts_ends_and_starts_again) {
   for (int i = 0; i < 3; ++i) {
-    xio_world_t* w = start();
+    xio_world_t* w = start_world();
     EXPECT_PAIRS((xio_my_pe(w), 0), (xio_n_pes(w), 1), (xio_finalize(w), XIO_OK));
   }
 }
 
 TEST(api_world, several_live_at_once_and_apart) {
-  xio_world_t* a = start(1 << 20);
-  xio_world_t* b = start(2 << 20);
+  xio_world_t* a = start_world(1 << 20);
+  xio_world_t* b = start_world(2 << 20);
   void *in_a = nullptr, *in_b = nullptr;
   ASSERT_EQ(xio_calloc(a, 1000, 1, &in_a), XIO_OK);
   ASSERT_EQ(xio_calloc(b, 1000, 1, &in_b), XIO_OK);
@@ -65,7 +58,7 @@ TEST(api_world, several_live_at_once_and_apart) {
 }
 
 TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
-  xio_world_t* stale = start();
+  xio_world_t* stale = start_world();
   ASSERT_EQ(xio_finalize(stale), XIO_OK);
   const auto every = [](xio_world_t* w, xio_status_t wanted, const char* words) {
     void* p = nullptr;
@@ -124,7 +117,7 @@ TEST(api_world, a_thread_without_room_is_blamed_on_the_limit_of_memory) {
 
 // Every call, of every header; the status of each leaves the child by a pipe.
 TEST(api_world, a_forked_child_is_refused_everywhere) {
-  xio_world_t* w = start();
+  xio_world_t* w = start_world();
   xio_ctx_t c{};
   ASSERT_EQ(xio_ctx_create(w, nullptr, &c), XIO_OK);
   void* block = nullptr;
