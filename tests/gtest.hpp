@@ -38,6 +38,18 @@
 #include <utility>
 #include <vector>
 
+namespace xio::test {
+
+// Runs body(0) to body(count - 1) in threads of their own, and waits for all of them.
+template <class Count = int, class Body>
+void at_once(Count count, Body&& body) {
+  std::vector<std::thread> threads;
+  for (Count i = 0; i < count; ++i) threads.emplace_back([&, i] { body(i); });
+  for (auto& t : threads) t.join();
+}
+
+}  // namespace xio::test
+
 // EXPECT_PAIRS((got, wanted), ...): EXPECT_EQ(got, wanted) of each, for fields of one thing and numbers of one table.
 // Each scan of the preprocessor makes one pair of what is left.
 #define EXPECT_PAIRS(...) XIO_SCAN_4(XIO_NEXT_PAIR(__VA_ARGS__))

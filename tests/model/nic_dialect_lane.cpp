@@ -4,6 +4,7 @@
 // whole waves, so this runs there only. The codecs' reading of completions is tested in nic_FAMILY_codec.cpp.
 #include <xio/hip.h>
 
+#include "nic_by_hand.hpp"
 #include "nic_dialects.hpp"
 
 namespace {
@@ -176,20 +177,17 @@ TYPED_TEST(nic_dialect_lane, several_threads) {
     constexpr u64 k_each = TypeParam::k_each, k_threads = 4;
     std::atomic<int> bad{0};
     std::vector<std::vector<u64>> seen(k_threads);
-    std::vector<std::thread> threads;
-    for (u64 t = 0; t < k_threads; ++t)
-      threads.emplace_back([&, t] {
-        for (u64 i = 0; i < k_each; ++i) {
-          rdma::work add = rig.op(verb::fetch_add, payload::memory, 64 * t, 0, 8);
-          add.first = 1;
-          const u32 n = static_cast<u32>(1 + (i * 91 + t) % 1500);
-          u64 ticket = 0;
-          if (post(rig, rig.op(verb::write, payload::memory, 4096, 4096 + 4096 * t, n), &ticket) != XIO_OK) ++bad;
-          if (post_and_wait(rig, add) != XIO_OK) ++bad;
-          seen[t].push_back(*reinterpret_cast<const u64*>(rig.local_memory() + 64 * t));
-        }
-      });
-    for (auto& t : threads) t.join();
+    xio::test::at_once<u64>(k_threads, [&](u64 t) {
+      for (u64 i = 0; i < k_each; ++i) {
+        rdma::work add = rig.op(verb::fetch_add, payload::memory, 64 * t, 0, 8);
+        add.first = 1;
+        const u32 n = static_cast<u32>(1 + (i * 91 + t) % 1500);
+        u64 ticket = 0;
+        if (post(rig, rig.op(verb::write, payload::memory, 4096, 4096 + 4096 * t, n), &ticket) != XIO_OK) ++bad;
+        if (post_and_wait(rig, add) != XIO_OK) ++bad;
+        seen[t].push_back(*reinterpret_cast<const u64*>(rig.local_memory() + 64 * t));
+      }
+    });
     EXPECT_EQ(bad, 0);
     std::vector<bool> had(k_threads * k_each);
     for (const auto& values : seen)
@@ -273,14 +271,6 @@ TYPED_TEST(nic_dialect_lane, waves) {
 
 // --- Failures ----------------------------------------------------------------------------------------
 
-struct scripted : m::fault_plan {
-  m::injected_fault fault;
-  std::uint64_t at = 0;
-  m::injected_fault next(std::uint32_t, std::uint64_t nth, const m::op&) override {
-    return nth == at ? fault : m::injected_fault{};
-  }
-};
-
 TYPED_TEST(nic_dialect_lane, a_wrong_remote_key_fails_the_ring) {
   this->each(TypeParam::failing(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     rdma::work w = rig.op(verb::write, payload::memory, 0, 0, 100);
@@ -295,9 +285,7 @@ TYPED_TEST(nic_dialect_lane, a_wrong_remote_key_fails_the_ring) {
 TYPED_TEST(nic_dialect_lane, what_was_before_is_complete) {
   for (const ending& end : TypeParam::k_endings)
     this->each(TypeParam::failing(), [&](lane_rig<TypeParam>& rig, const shape& s) {
-      scripted plan;
-      plan.at = 3;
-      plan.fault.what = m::injected_fault::kind::fail;
+      one_fault plan(one_fault::kind::fail, 3);
       plan.fault.how = {end.what, m::rule::injected};
       rig.nic().set_faults(&plan);
       u64 tickets[6];
@@ -316,8 +304,7 @@ TYPED_TEST(nic_dialect_lane, a_lost_op_is_a_timeout) {
   std::vector<shape> hasty = TypeParam::failing();
   for (shape& s : hasty) s.timeout_ms = 200;
   this->each(hasty, [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
-    scripted plan;
-    plan.fault.what = m::injected_fault::kind::lose;
+    one_fault plan(one_fault::kind::lose, 0);
     rig.nic().set_faults(&plan);
     EXPECT_EQ(post_and_wait(rig, rig.op(verb::write, payload::memory, 0, 0, 300)), XIO_ERR_TIMEOUT);
     rig.nic().set_faults(nullptr);

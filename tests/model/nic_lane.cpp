@@ -3,6 +3,7 @@
 // this runs on the host platform only; nic_wave does it with kernels.
 #include "../gtest.hpp"
 #include "base/error.hpp"
+#include "nic_by_hand.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"
 #include "xio/device/impl/inbox.hpp"
@@ -14,6 +15,7 @@ using namespace xio::dev;
 namespace rdma = xio::dev::rdma;
 using xio::test::nic_rig;
 using xio::test::nic_rig_shape;
+using xio::test::one_fault;
 
 constexpr unsigned char k_poison = 0xee;
 
@@ -243,18 +245,15 @@ TEST_F(nic_lane, tickets_wrap_on_a_tiny_ring) {
 TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
   start({.depth = 4, .scratch_words = 2});  // one to hand out: all but one thread wait for it
   constexpr u64 k_each = 3000;
-  std::vector<std::thread> threads;
   std::atomic<int> bad{0};
   std::vector<std::vector<u64>> seen(4);
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      for (u64 i = 0; i < k_each; ++i) {
-        u64 old = 0;
-        if (rdma::atomic(c(), 1, {1024, t % 2 == 0 ? 8u : 4u, amo::add, 1, 0}, true, &old) != XIO_OK) ++bad;
-        seen[static_cast<std::size_t>(t)].push_back(old);
-      }
-    });
-  for (auto& t : threads) t.join();
+  xio::test::at_once(4, [&](int t) {
+    for (u64 i = 0; i < k_each; ++i) {
+      u64 old = 0;
+      if (rdma::atomic(c(), 1, {1024, t % 2 == 0 ? 8u : 4u, amo::add, 1, 0}, true, &old) != XIO_OK) ++bad;
+      seen[static_cast<std::size_t>(t)].push_back(old);
+    }
+  });
   EXPECT_EQ(bad, 0);
   EXPECT_EQ(*reinterpret_cast<u64*>(theirs() + 1024), 4 * k_each);
   // Every value was the old one exactly once.
@@ -305,20 +304,8 @@ TEST_F(nic_lane, every_family_reports_a_failure) {
   }
 }
 
-struct scripted : xio::proxy::fault_plan {
-  xio::proxy::injected_fault fault;
-  std::uint64_t at = 0;
-  xio::proxy::injected_fault next(std::uint32_t, std::uint64_t nth, const xio::proxy::op&) override {
-    return nth == at ? fault : xio::proxy::injected_fault{};
-  }
-};
-
 TEST_F(nic_lane, what_was_before_the_failure_is_complete) {
-  using xio::proxy::injected_fault;
-  scripted plan;
-  plan.at = 3;
-  plan.fault.what = injected_fault::kind::fail;
-  plan.fault.how = {xio::proxy::outcome::retry_exceeded, xio::proxy::rule::injected};
+  one_fault plan(one_fault::kind::fail, 3);
   rig->pes[0].nic().set_faults(&plan);
   const ring_view& r = *c().peers[1].rdma;
   xio_req_t requests[5];
@@ -333,8 +320,7 @@ TEST_F(nic_lane, what_was_before_the_failure_is_complete) {
 
 TEST_F(nic_lane, a_lost_op_is_a_timeout) {
   start({.timeout_ms = 100});
-  scripted plan;
-  plan.fault.what = xio::proxy::injected_fault::kind::lose;
+  one_fault plan(one_fault::kind::lose, 0);
   rig->pes[0].nic().set_faults(&plan);
   u64 value = 0;
   EXPECT_EQ(rdma::get_value(c(), 1, 4096, 8, &value), XIO_ERR_TIMEOUT);

@@ -14,7 +14,15 @@ namespace {
 
 using namespace xio::test;
 
-class nic_tcp_peers : public tcp_pair {};
+class nic_tcp_peers : public tcp_pair {
+ protected:
+  void reopen(std::chrono::milliseconds connect_timeout) {
+    close();
+    auto a = settings_of(0), b = settings_of(1);
+    a.connect_timeout = b.connect_timeout = connect_timeout;
+    open(a, b);
+  }
+};
 
 TEST_F(nic_tcp_peers, peer_goes) {
   expect_ok(run({write(0, 0, 8)}));
@@ -60,20 +68,14 @@ TEST_F(nic_tcp_peers, wrong_key) {
 }
 
 TEST_F(nic_tcp_peers, without_a_timeout_there_is_no_end) {
-  close();
-  auto a = settings_of(0), b = settings_of(1);
-  a.connect_timeout = b.connect_timeout = 0ms;
-  open(a, b);
+  reopen(0ms);
   for (int i = 0; i < 10; ++i) turn();
   expect_ok(run({write(0, 0, 8)}));
 }
 
 // Longer than a caller waits at one address.
 TEST_F(nic_tcp_peers, the_callee_stands_still_first) {
-  close();
-  auto a = settings_of(0), b = settings_of(1);
-  a.connect_timeout = b.connect_timeout = 30s;
-  open(a, b);
+  reopen(30s);
   ASSERT_TRUE(ask_->begin(write(0, 0, 8)));
   for (const auto until = clock_type::now() + 4s; clock_type::now() < until;) local_->poll();
   m::op_error how;
@@ -86,10 +88,7 @@ TEST_F(nic_tcp_peers, the_callee_stands_still_first) {
 }
 
 TEST_F(nic_tcp_peers, nobody_listens_any_more) {
-  close();
-  auto a = settings_of(0);
-  a.connect_timeout = 30s;
-  open(a, settings_of(1));
+  reopen(30s);
   back_.reset();
   remote_.reset();
   expect(run({write(0, 0, 8)}, 5s), m::outcome::retry_exceeded, m::rule::link_lost);
@@ -182,10 +181,7 @@ TEST_F(nic_tcp_peers, strangers_are_in_nobodys_way) {
 
 // More than there are places for, before anybody else.
 TEST_F(nic_tcp_peers, many_silent_strangers_are_in_nobodys_way) {
-  close();
-  auto a = settings_of(0), b = settings_of(1);
-  a.connect_timeout = b.connect_timeout = 4s;  // less than silence is borne
-  open(a, b);
+  reopen(4s);  // less than silence is borne
   strangers many(remote_->get_address());
   for (int i = 0; i < 80; ++i) many.come("");
   mix(10);
@@ -382,29 +378,18 @@ TEST_F(nic_tcp_peers, to_itself) {
 }
 
 TEST_F(nic_tcp_peers, addresses_that_cannot_be) {
-  const std::vector<m::device_address> good = {local_->get_address(), remote_->get_address()};
-  auto addresses = good;
-  addresses[1][0] ^= std::byte{1};
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  addresses = good;
-  std::swap(addresses[0], addresses[1]);
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  addresses = good;
-  addresses[1][14] = std::byte{200};  // more addresses than fit
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  addresses = good;
-  addresses[1][32] = std::byte{5};  // no family
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  for (const std::size_t bytes : {0, 1, 31}) {
-    addresses = good;
-    addresses[1].resize(bytes);
+  const auto expect_refused = [&](const std::function<void(std::vector<m::device_address>&)>& spoil) {
+    std::vector<m::device_address> addresses = {local_->get_address(), remote_->get_address()};
+    spoil(addresses);
     EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  }
-  addresses = good;
-  addresses[1].push_back({});  // longer than its count of addresses says
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
-  addresses.pop_back();
-  EXPECT_THROW(local_->connect_peers(addresses), xio::error);
+  };
+  expect_refused([](auto& a) { a[1][0] ^= std::byte{1}; });
+  expect_refused([](auto& a) { std::swap(a[0], a[1]); });
+  expect_refused([](auto& a) { a[1][14] = std::byte{200}; });  // more addresses than fit
+  expect_refused([](auto& a) { a[1][32] = std::byte{5}; });    // no family
+  for (const std::size_t bytes : {0, 1, 31}) expect_refused([=](auto& a) { a[1].resize(bytes); });
+  expect_refused([](auto& a) { a[1].push_back({}); });  // longer than its count of addresses says
+  expect_refused([](auto& a) { a.pop_back(); });
 }
 
 }  // namespace

@@ -5,16 +5,6 @@
 using namespace xio;
 using namespace xio::test;
 
-namespace {
-
-constexpr std::uint64_t k_file = 4 << 20;
-
-struct stamped_file : scratch_file {
-  explicit stamped_file(std::uint64_t bytes = k_file) { write(stamped_data(bytes)); }
-};
-
-}  // namespace
-
 TEST(nvme_errors, an_error_reaches_its_owner_alone) {
   stamped_file f;
   rig r(f.path, {.depth = 16, .mdts = 8192});

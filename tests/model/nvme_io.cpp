@@ -10,12 +10,6 @@ using namespace xio::test;
 
 namespace {
 
-constexpr std::uint64_t k_file = 4 << 20;
-
-struct stamped_file : scratch_file {
-  explicit stamped_file(std::uint64_t bytes = k_file) { write(stamped_data(bytes)); }
-};
-
 void read_everywhere(std::uint64_t sgl) {
   stamped_file f;
   rig r(f.path, {.mdts = 128 << 10, .sgl = sgl});
@@ -179,26 +173,23 @@ namespace {
 void storm(rig& r, int threads, int rounds, std::uint64_t seed) {
   constexpr std::uint64_t k_share = 64 << 10;
   std::atomic<int> wrong{0};
-  std::vector<std::thread> all;
-  for (int t = 0; t < threads; ++t)
-    all.emplace_back([&, t] {
-      std::mt19937 random(static_cast<unsigned>(seed) + static_cast<unsigned>(t));
-      const std::uint64_t base = static_cast<std::uint64_t>(t) * k_share;
-      unsigned char* mine = r.heap() + base * 2;
-      for (int i = 0; i < rounds; ++i) {
-        const std::uint64_t bytes = 512u << random() % 5;
-        const std::uint64_t at = base + (random() % (k_share - bytes) & ~511u);
-        const std::uint64_t salt = random();
-        stamp(mine, at, bytes, salt);
-        const xio_req_t w = xio_write_nbi(r.ctx(), mine, r.storage(), at, bytes);
-        if (r.wait(w) != XIO_OK) ++wrong;
-        const xio_req_t a = xio_read_nbi(r.ctx(), mine + k_share, r.storage(), at, bytes);
-        const xio_req_t b = xio_read_nbi(r.ctx(), mine + k_share + 16384, r.storage(), at, 512);
-        if (r.wait(b) != XIO_OK || r.wait(a) != XIO_OK) ++wrong;
-        if (!stamped(mine + k_share, at, bytes, salt) || !stamped(mine + k_share + 16384, at, 512, salt)) ++wrong;
-      }
-    });
-  for (auto& t : all) t.join();
+  xio::test::at_once(threads, [&](int t) {
+    std::mt19937 random(static_cast<unsigned>(seed) + static_cast<unsigned>(t));
+    const std::uint64_t base = static_cast<std::uint64_t>(t) * k_share;
+    unsigned char* mine = r.heap() + base * 2;
+    for (int i = 0; i < rounds; ++i) {
+      const std::uint64_t bytes = 512u << random() % 5;
+      const std::uint64_t at = base + (random() % (k_share - bytes) & ~511u);
+      const std::uint64_t salt = random();
+      stamp(mine, at, bytes, salt);
+      const xio_req_t w = xio_write_nbi(r.ctx(), mine, r.storage(), at, bytes);
+      if (r.wait(w) != XIO_OK) ++wrong;
+      const xio_req_t a = xio_read_nbi(r.ctx(), mine + k_share, r.storage(), at, bytes);
+      const xio_req_t b = xio_read_nbi(r.ctx(), mine + k_share + 16384, r.storage(), at, 512);
+      if (r.wait(b) != XIO_OK || r.wait(a) != XIO_OK) ++wrong;
+      if (!stamped(mine + k_share, at, bytes, salt) || !stamped(mine + k_share + 16384, at, 512, salt)) ++wrong;
+    }
+  });
   EXPECT_PAIRS((wrong, 0), (r.quiet(), XIO_OK), (r.device().invalid_doorbells(), 0u));
   const auto& s = *r.ring().state;
   EXPECT_PAIRS((s.issued, dev::ring_completed(r.ring())), (s.credits, r.ring().depth - 1));

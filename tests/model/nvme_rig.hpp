@@ -12,6 +12,12 @@
 
 namespace xio::test {
 
+inline constexpr std::uint64_t k_file = 4 << 20;
+
+struct stamped_file : scratch_file {
+  explicit stamped_file(std::uint64_t bytes = k_file) { write(stamped_data(bytes)); }
+};
+
 class rig {
  public:
   struct how {

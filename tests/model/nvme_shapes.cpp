@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Drives of other shapes than the file controller's own, set up and driven as any drive: what Identify and CAP say is
 // honoured, and what XIO cannot do with a drive is one sentence.
-#include "../unit/says.hpp"
 #include "nvme_rig.hpp"
 
 using namespace xio;
@@ -116,8 +115,7 @@ TEST(nvme_shapes, queues_beyond_mqes) {
   for (const std::uint32_t most : {2u, 3u, 16u, 31u}) {
     any_drive d({.max_entries = most});
     d.bring_up();
-    const std::string why = refusal(XIO_ERR_ARG, [&] { d.make_queues(32, 1); });
-    EXPECT_TRUE(says(why, "at most") && says(why, "CAP.MQES") && says(why, "set a smaller depth")) << why;
+    expect_words(refusal(XIO_ERR_ARG, [&] { d.make_queues(32, 1); }), {"at most", "CAP.MQES", "set a smaller depth"});
   }
 }
 
@@ -154,10 +152,8 @@ TEST(nvme_shapes, queues_that_end_at_an_identifier) {
   EXPECT_EQ(d.device().invalid_doorbells(), 0u);
   any_drive few({.max_queues = 3});
   few.bring_up();
-  const std::string beyond = refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 1, 4); });
-  EXPECT_TRUE(says(beyond, "has no I/O queue 4: it gives 3")) << beyond;
-  const std::string before = refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 3, 2); });
-  EXPECT_TRUE(says(before, "3 queues cannot end at identifier 2")) << before;
+  expect_words(refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 1, 4); }), {"has no I/O queue 4: it gives 3"});
+  expect_words(refusal(XIO_ERR_ARG, [&] { few.make_queues(16, 3, 2); }), {"3 queues cannot end at identifier 2"});
 }
 
 TEST(nvme_shapes, strides_and_limits) {
@@ -192,18 +188,17 @@ TEST(nvme_shapes, abilities) {
 TEST(nvme_shapes, namespaces) {
   any_drive d({.namespaces = 4});
   EXPECT_PAIRS((d.bring_up(3).facts().nsid, 3u), (d.bring_up(0).facts().nsid, 1u));
-  const std::string why = refusal(XIO_ERR_ARG, [&] { d.bring_up(5); });
-  EXPECT_TRUE(says(why, "has no active namespace 5")) << why;
+  expect_words(refusal(XIO_ERR_ARG, [&] { d.bring_up(5); }), {"has no active namespace 5"});
   // The list of active ones is 1024 long.
   any_drive many({.namespaces = 1030});
   EXPECT_EQ(many.bring_up(1029).facts().nsid, 1029u);
-  EXPECT_TRUE(says(refusal(XIO_ERR_ARG, [&] { many.bring_up(1031); }), "has no active namespace 1031"));
+  expect_words(refusal(XIO_ERR_ARG, [&] { many.bring_up(1031); }), {"has no active namespace 1031"});
 }
 
 TEST(nvme_shapes, metadata) {
   any_drive d({.metadata_bytes = 8});
-  const std::string why = refusal(XIO_ERR_UNSUPPORTED, [&] { d.bring_up(); });
-  EXPECT_TRUE(says(why, "namespace 1 of nvme:x is formatted with 8 bytes of metadata; format it without")) << why;
+  expect_words(refusal(XIO_ERR_UNSUPPORTED, [&] { d.bring_up(); }),
+               {"namespace 1 of nvme:x is formatted with 8 bytes of metadata; format it without"});
 }
 
 TEST(nvme_shapes, write_protected) {

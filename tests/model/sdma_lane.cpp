@@ -146,21 +146,17 @@ TEST(sdma_lane, many_threads_share_a_ring_of_four) {
   constexpr int k_threads = 4;
   constexpr u64 k_ops = 150;
   std::atomic<int> failures{0};
-  std::vector<std::thread> threads;
   std::memset(n.heap.data() + 64, 0, 8);
-  for (int t = 0; t < k_threads; ++t) {
-    threads.emplace_back([&, t] {
-      for (u64 i = 0; i < k_ops; ++i) {
-        const u64 at = 4096 + (static_cast<u64>(t) * k_ops + i) * 160;
-        const u64 bytes = (i * 7 + static_cast<u64>(t)) % 150;
-        if (dev::sdma::put_signal(n.ctx, 0, {at, n.local.data() + at, bytes}, {64, 1, XIO_SIGNAL_ADD}, nullptr,
-                                  nullptr) != XIO_OK)
-          ++failures;
-      }
-      if (n.quiet() != XIO_OK) ++failures;
-    });
-  }
-  for (auto& t : threads) t.join();
+  xio::test::at_once(k_threads, [&](int t) {
+    for (u64 i = 0; i < k_ops; ++i) {
+      const u64 at = 4096 + (static_cast<u64>(t) * k_ops + i) * 160;
+      const u64 bytes = (i * 7 + static_cast<u64>(t)) % 150;
+      if (dev::sdma::put_signal(n.ctx, 0, {at, n.local.data() + at, bytes}, {64, 1, XIO_SIGNAL_ADD}, nullptr,
+                                nullptr) != XIO_OK)
+        ++failures;
+    }
+    if (n.quiet() != XIO_OK) ++failures;
+  });
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(n.word(64), k_threads * k_ops);
   for (u64 op = 0; op < k_threads * k_ops; ++op) {

@@ -221,15 +221,12 @@ TEST_F(hdp_flush_test, everybody_gets_a_flush_of_his_own_time) {
     ended.fetch_add(1);
   });
   std::atomic<int> wrong{0};
-  std::vector<std::thread> many;
-  for (int t = 0; t < 8; ++t)
-    many.emplace_back([&] {
-      for (int i = 0; i < 200; ++i) {
-        const u64 before = begun.load();
-        if (xio_hdp_flush(ctx()) != XIO_OK || ended.load() < before + 1) wrong.fetch_add(1);
-      }
-    });
-  for (auto& t : many) t.join();
+  xio::test::at_once(8, [&](int) {
+    for (int i = 0; i < 200; ++i) {
+      const u64 before = begun.load();
+      if (xio_hdp_flush(ctx()) != XIO_OK || ended.load() < before + 1) wrong.fetch_add(1);
+    }
+  });
   EXPECT_PAIRS((wrong.load(), 0), (w->hdp_numbers, 8u * 200u),
                ((load<scope::system, order::relaxed>(&done)), 8u * 200u));
   EXPECT_LE(thread.flushes(), 8u * 200u);

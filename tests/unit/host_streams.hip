@@ -92,6 +92,13 @@ TEST(host_streams, a_lane_that_waits_for_one_on_its_own_core_gives_way_at_once) 
 
 __global__ void append(u32* list, u32* n, u32 what) { list[fetch_add<scope::system, order::acq_rel>(n, 1u)] = what; }
 
+// Nothing is appended while a kernel spins, which ends now.
+void expect_held_up(u32* n, u32* stop, int ms) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+  EXPECT_EQ((load<scope::system, order::acquire>(n)), 0u);
+  store<scope::system, order::release>(stop, 1u);
+}
+
 TEST(host_streams, a_stream_keeps_its_order) {
   const streams s(1);
   std::vector<u32> list(200);
@@ -113,9 +120,7 @@ TEST(host_streams, the_default_stream_waits_for_blocking_streams_and_they_for_it
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s[0], list.data(), &n, 1);
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, nullptr, list.data(), &n, 2);
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s[0], list.data(), &n, 3);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ((load<scope::system, order::acquire>(&n)), 0u);
-  store<scope::system, order::release>(&stop, 1u);
+  expect_held_up(&n, &stop, 20);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(list, (std::vector<u32>{1, 2, 3}));
 }
@@ -189,9 +194,7 @@ TEST(host_streams, the_default_stream_waits_for_a_destroyed_blocking_stream) {
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s, list.data(), &n, 1);
   ASSERT_EQ(hipStreamDestroy(s), hipSuccess);
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, nullptr, list.data(), &n, 2);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ((load<scope::system, order::acquire>(&n)), 0u);
-  store<scope::system, order::release>(&stop, 1u);
+  expect_held_up(&n, &stop, 20);
   ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(list, (std::vector<u32>{1, 2}));
 }
@@ -210,9 +213,7 @@ TEST(host_streams, events_order_streams_and_tell_time) {
   EXPECT_EQ(hipEventQuery(after), hipErrorNotReady);
   ASSERT_EQ(hipStreamWaitEvent(s[1], after, 0), hipSuccess);
   hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s[1], list.data(), &n, 2);
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_EQ((load<scope::system, order::acquire>(&n)), 0u);
-  store<scope::system, order::release>(&stop, 1u);
+  expect_held_up(&n, &stop, 30);
   ASSERT_EQ(hipStreamSynchronize(s[1]), hipSuccess);
   EXPECT_EQ(list, (std::vector<u32>{1, 2}));
   ASSERT_EQ(hipEventSynchronize(after), hipSuccess);

@@ -95,9 +95,8 @@ TEST_F(kmod, drives_behind_a_network) {
 
 TEST_F(kmod, modules_that_are_not_there) {
   const nvme::kmod_drive drive{"0000:3b:00.0", 1};
-  EXPECT_NE(
-      nvme::why_no_queue(drive, where_).find("No such file or directory, and where the kernel module xio is loaded"),
-      std::string::npos);
+  expect_words(nvme::why_no_queue(drive, where_),
+               {"No such file or directory, and where the kernel module xio is loaded"});
   std::ofstream(where_.module) << "not a device";
   EXPECT_NE(nvme::why_no_queue(drive, where_).find("is not of the kernel module xio that this version knows"),
             std::string::npos);
@@ -165,29 +164,31 @@ class pretended : public nvme::kmod_calls {
   }
 };
 
+struct opened_module : testing::Test {
+  pretended m;
+  const kmod_module module{"kmod:x", "0000:01:00.0", m};
+};
+
 void expect_refusal(auto&& call, xio_status_t status, std::initializer_list<std::string_view> words) {
   expect_words(refusal(status, call), words);
 }
 
 TEST(kmod_module, a_module_that_is_not_there_or_another) {
   pretended m;
+  const auto open = [&] { kmod_module("kmod:x", "0000:01:00.0", m); };
   m.opening = ENOENT;
-  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED,
-                 {"kmod:x", "/dev/xio", "load"});
+  expect_refusal(open, XIO_ERR_UNSUPPORTED, {"kmod:x", "/dev/xio", "load"});
   m.opening = EACCES;
-  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_STATE,
-                 {"Permission denied", "right to open"});
+  expect_refusal(open, XIO_ERR_STATE, {"Permission denied", "right to open"});
   m.opening = 0;
   m.info.version = 2;
-  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED, {"version 2", "version 1"});
+  expect_refusal(open, XIO_ERR_UNSUPPORTED, {"version 2", "version 1"});
   m.info.version = XIO_KMOD_VERSION;
   m.info.features = XIO_KMOD_HAS_PIN;
-  expect_refusal([&] { kmod_module("kmod:x", "0000:01:00.0", m); }, XIO_ERR_UNSUPPORTED, {"lacks calls"});
+  expect_refusal(open, XIO_ERR_UNSUPPORTED, {"lacks calls"});
 }
 
-TEST(kmod_module, what_has_happened_to_a_drive) {
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
+TEST_F(opened_module, what_has_happened_to_a_drive) {
   m.refused = XIO_KMOD_IDENTIFY;
   const struct {
     int why;
@@ -204,10 +205,8 @@ TEST(kmod_module, what_has_happened_to_a_drive) {
 }
 
 // A controller that was reset is well, and its queues are gone.
-TEST(kmod_module, what_has_happened_to_pinned_memory) {
-  pretended m;
+TEST_F(opened_module, what_has_happened_to_pinned_memory) {
   m.segments = {{0x10000, 4096}};
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
   const std::uint32_t handle = module.pin_dmabuf(3, false).handle;
   EXPECT_EQ(module.trouble_of(handle), "");
   m.refused = XIO_KMOD_SEGMENTS;
@@ -219,7 +218,7 @@ TEST(kmod_module, what_has_happened_to_pinned_memory) {
   EXPECT_EQ(module.trouble_of(handle), "") << "that says nothing of the pin";
 }
 
-TEST(kmod_module, every_errno_has_a_cure) {
+TEST_F(opened_module, every_errno_has_a_cure) {
   const struct {
     int why;
     xio_status_t status;
@@ -233,8 +232,6 @@ TEST(kmod_module, every_errno_has_a_cure) {
                {EREMOTEIO, XIO_ERR_UNSUPPORTED, "peer-to-peer"},
                {E2BIG, XIO_ERR_UNSUPPORTED, "more pieces"},
                {ESTALE, XIO_ERR_UNSUPPORTED, "moved"}};
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
   m.refused = XIO_KMOD_PIN;
   for (const auto& c : cases) {
     m.why = c.why;
@@ -242,9 +239,7 @@ TEST(kmod_module, every_errno_has_a_cure) {
   }
 }
 
-TEST(kmod_module, a_signal_does_not_end_a_call) {
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
+TEST_F(opened_module, a_signal_does_not_end_a_call) {
   m.interruptions = 3;
   m.segments = {{0x1000, 4096}};
   EXPECT_EQ(module.pin_dmabuf(3, false).runs.size(), 1u);
@@ -262,9 +257,7 @@ TEST(kmod_module, the_device_and_the_flag_reach_the_module) {
   EXPECT_EQ(m.last_pin.flags, 0u);
 }
 
-TEST(kmod_module, neighbours_on_the_bus_are_one_run) {
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
+TEST_F(opened_module, neighbours_on_the_bus_are_one_run) {
   m.segments = {{0x10000, 0x2000}, {0x12000, 0x1000}, {0x20000, 0x1000}, {0x1f000, 0x1000}, {0x20000, 0x3000}};
   const auto pin = module.pin_dmabuf(3, false);
   ASSERT_EQ(pin.runs.size(), 3u);
@@ -275,9 +268,7 @@ TEST(kmod_module, neighbours_on_the_bus_are_one_run) {
   EXPECT_TRUE(m.held.empty());
 }
 
-TEST(kmod_module, a_list_that_cannot_be_had_leaves_nothing_pinned) {
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
+TEST_F(opened_module, a_list_that_cannot_be_had_leaves_nothing_pinned) {
   m.segments = {{0x10000, 0x2000}};
   m.refused = XIO_KMOD_SEGMENTS;
   m.why = ESTALE;
@@ -361,9 +352,7 @@ TEST(kmod_memory, runs_are_cut_into_rows_of_one_length) {
                (uneven->address_of(1 << 30), 0x100000000u + (1 << 30) - 4096));
 }
 
-TEST(kmod_memory, plain_memory_is_refused) {
-  pretended m;
-  const kmod_module module("kmod:x", "0000:01:00.0", m);
+TEST_F(opened_module, plain_memory_is_refused) {
   nvme::kmod_memory memory(module, "kmod:x");
   std::vector<unsigned char> plain(1 << 16);
   expect_refusal([&] { memory.map(plain.data(), plain.size()); }, XIO_ERR_UNSUPPORTED,

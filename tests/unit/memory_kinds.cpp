@@ -263,10 +263,8 @@ TEST(memory_threads, allocate_look_and_free_at_once) {
     }
     return true;
   };
-  std::vector<std::thread> threads;
   std::vector<int> well(6);
-  for (unsigned t = 0; t < well.size(); ++t) threads.emplace_back([&, t] { well[t] = work(t); });
-  for (auto& t : threads) t.join();
+  xio::test::at_once<unsigned>(well.size(), [&](unsigned t) { well[t] = work(t); });
   EXPECT_EQ(well, std::vector<int>(6, 1));
 }
 

@@ -304,13 +304,10 @@ TEST_F(nvme_lost_pages, many_threads_see_ones) {
   const lost_pages watch(at(0), k_pages * page_);
   take_away();
   std::atomic<int> others{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
-      for (std::size_t i = 0; i < k_pages * page_; i += 64)
-        if (base_[i] != 0xff) ++others;
-    });
-  for (auto& t : threads) t.join();
+  xio::test::at_once(4, [&](int) {
+    for (std::size_t i = 0; i < k_pages * page_; i += 64)
+      if (base_[i] != 0xff) ++others;
+  });
   EXPECT_EQ(others, 0);
 }
 

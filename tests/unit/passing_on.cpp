@@ -65,16 +65,12 @@ std::vector<pe> make_world(u32 n) {
 // Each PE does work(me, its pe) in a thread, which marks what is to be ordered. True if all went well.
 template <class Work>
 bool run(std::vector<pe>& all, Work&& work) {
-  std::vector<std::thread> threads;
   std::vector<int> bad(all.size());
-  for (u32 me = 0; me < all.size(); ++me) {
-    threads.emplace_back([&, me] {
-      traced::events = &all[me].events;
-      bad[me] = work(me, all[me]);
-      traced::events = nullptr;
-    });
-  }
-  for (auto& t : threads) t.join();
+  xio::test::at_once<u32>(all.size(), [&](u32 me) {
+    traced::events = &all[me].events;
+    bad[me] = work(me, all[me]);
+    traced::events = nullptr;
+  });
   for (const int b : bad)
     if (b != XIO_OK) return false;
   return true;

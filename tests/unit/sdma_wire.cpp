@@ -274,10 +274,10 @@ TEST(sdma_decode, defined_bits_of_headers) {
       {0x00000111, 0x0000ffff, 0x0000ffff, 0x0000ffff, 0x0000ffff},  // GCR
   };
   for (const row& r : rows) {
-    EXPECT_EQ(model::defined_header(wire::gen_9_0a, r.dw0), r.gfx9) << r.dw0;
-    EXPECT_EQ(model::defined_header(wire::gen_10_1, r.dw0), r.gfx10) << r.dw0;
-    EXPECT_EQ(model::defined_header(wire::gen_11, r.dw0), r.gfx11) << r.dw0;
-    EXPECT_EQ(model::defined_header(wire::gen_12, r.dw0), r.gfx12) << r.dw0;
+    SCOPED_TRACE(r.dw0);
+    const auto defined = [&](u32 generation) { return model::defined_header(generation, r.dw0); };
+    EXPECT_PAIRS((defined(wire::gen_9_0a), r.gfx9), (defined(wire::gen_10_1), r.gfx10),
+                 (defined(wire::gen_11), r.gfx11), (defined(wire::gen_12), r.gfx12));
   }
 }
 
@@ -334,12 +334,10 @@ TEST(sdma_decode, packets_of_a_generation) {
         {0x00000004, 0},    {0x00000007, 0}, {0x00000009, 0}, {0x0000000c, 0},  {0x000000ff, 0}, {0x00000011, 0}})
     for (const u32 g : {wire::gen_9_0, wire::gen_10_3, wire::gen_12})
       EXPECT_EQ(model::packet_dwords(g, r.dw0), r.dwords) << g << " " << r.dw0;
-  EXPECT_EQ(model::packet_dwords(wire::gen_9_4, 0x00000111), 0u);
-  EXPECT_EQ(model::packet_dwords(wire::gen_10_1, 0x00000111), 5u);
-  EXPECT_EQ(model::packet_dwords(wire::gen_9_0a, 0x00002401), 0u);
-  EXPECT_EQ(model::packet_dwords(wire::gen_9_4, 0x00002401), 20u);
-  EXPECT_EQ(model::packet_dwords(wire::gen_11, 0x00002401), 20u);
-  EXPECT_EQ(model::packet_dwords(wire::gen_12, 0x00002401), 0u);
+  const auto gcr = [](u32 g) { return model::packet_dwords(g, 0x00000111); };
+  const auto large_tile = [](u32 g) { return model::packet_dwords(g, 0x00002401); };
+  EXPECT_PAIRS((gcr(wire::gen_9_4), 0u), (gcr(wire::gen_10_1), 5u), (large_tile(wire::gen_9_0a), 0u),
+               (large_tile(wire::gen_9_4), 20u), (large_tile(wire::gen_11), 20u), (large_tile(wire::gen_12), 0u));
 }
 
 TEST(sdma_wire, packets_are_constant_expressions) {

@@ -87,43 +87,41 @@ TEST(pci_reader, header_alone_is_not_readable) {
   EXPECT_PAIRS((f.device, 0x740f), (f.kind, port_kind::none));
 }
 
+// Vendor, device and class, with these files of the kernel's beside the configuration.
+void expect_ids_beside(const sysfs_tree& tree, const std::string& bus_id, const std::array<const char*, 3>& files,
+                       const std::array<int, 3>& ids) {
+  const char* const names[] = {"/vendor", "/device", "/class"};
+  for (std::size_t i = 0; i < 3; ++i) tree.file(k_folder + bus_id + names[i], files[i]);
+  const pci_tree all = read_pci_sysfs(tree.root);
+  const pci_function& f = all.functions().at(0);
+  EXPECT_PAIRS((f.vendor, ids[0]), (f.device, ids[1]), (f.device_class, ids[2]));
+}
+
 // 9.3.4.1: vendor and device of a virtual function read as ones; the kernel's files have the right ones.
 TEST(pci_reader, virtual_function_has_the_kernels_ids) {
   sysfs_tree tree;
   image i = gpu();
   add(tree, "0000:01:10.0", i.put(0, 0xffffffff, 4).at);
-  tree.file(k_folder + "0000:01:10.0/vendor", "0x15b3\n");
-  tree.file(k_folder + "0000:01:10.0/device", "0x101e\n");
-  tree.file(k_folder + "0000:01:10.0/class", "0x020700\n");
-  const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_PAIRS((all.functions().at(0).vendor, 0x15b3), (all.functions().at(0).device, 0x101e),
-               (all.functions().at(0).device_class, 0x0207));
+  expect_ids_beside(tree, "0000:01:10.0", {"0x15b3\n", "0x101e\n", "0x020700\n"}, {0x15b3, 0x101e, 0x0207});
 }
 
 TEST(pci_reader, files_that_hold_no_number_are_not_believed) {
   sysfs_tree tree;
   add(tree, "0000:01:00.0", gpu().at);
-  tree.file(k_folder + "0000:01:00.0/vendor", "0x10zz\n");
-  tree.file(k_folder + "0000:01:00.0/device", "0x123456789abc\n");
-  tree.file(k_folder + "0000:01:00.0/class", "");
-  const pci_tree all = read_pci_sysfs(tree.root);
-  EXPECT_PAIRS((all.functions().at(0).vendor, 0x1002), (all.functions().at(0).device, 0x740f),
-               (all.functions().at(0).device_class, 0x0302));
+  expect_ids_beside(tree, "0000:01:00.0", {"0x10zz\n", "0x123456789abc\n", ""}, {0x1002, 0x740f, 0x0302});
 }
 
 TEST(pci_reader, lists_without_an_end_end) {
   EXPECT_EQ(pci_config({}).find_capability(0x10), 0u);
-  const auto config = [](const image& i) { return pci_config({i.at.begin(), i.at.end()}); };
-  image ring = gpu();
-  EXPECT_EQ(config(ring.put(0x50, 0x4801, 2)).find_capability(0x10), 0u) << "the second names the first";
-  image self = gpu();
-  EXPECT_EQ(config(self.put(0x48, 0x4809, 2)).find_capability(0x10), 0u);
-  image low = gpu();
-  EXPECT_EQ(config(low.put(0x34, 0x04, 1)).find_capability(0x10), 0u) << "a list in the header";
-  image extended = gpu();
-  EXPECT_EQ(config(extended.put(0x2a0, 0x1001000e, 4)).find_extended(0x10), 0u);
-  image back = gpu();
-  EXPECT_EQ(config(back.put(0x100, 0x04010001, 4)).find_extended(0x10), 0u) << "below 0x100";
+  const auto with = [](std::size_t offset, unsigned long value, int bytes) {
+    const image i = gpu().put(offset, value, bytes);
+    return pci_config({i.at.begin(), i.at.end()});
+  };
+  EXPECT_EQ(with(0x50, 0x4801, 2).find_capability(0x10), 0u) << "the second names the first";
+  EXPECT_EQ(with(0x48, 0x4809, 2).find_capability(0x10), 0u);
+  EXPECT_EQ(with(0x34, 0x04, 1).find_capability(0x10), 0u) << "a list in the header";
+  EXPECT_EQ(with(0x2a0, 0x1001000e, 4).find_extended(0x10), 0u);
+  EXPECT_EQ(with(0x100, 0x04010001, 4).find_extended(0x10), 0u) << "below 0x100";
   // Reading stays inside of the bytes, wherever they end and even if they make no sense.
   const image whole = gpu();
   for (std::size_t n = 0; n <= 0x320; ++n) {
