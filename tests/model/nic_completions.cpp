@@ -2,7 +2,6 @@
 // What the lane makes of completions that a test writes, of a device that does what a test says, and of depths and
 // limits that a family cannot have. No NIC runs here.
 #include "../gtest.hpp"
-#include "base/error.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"
 #include "xio/device/impl/rdma.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The RDMA lane through its ring and the NIC model: data, statuses, wraps. Host threads are waves of one lane here, so
 // this runs on the host platform only; nic_wave does it with kernels.
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "nic_by_hand.hpp"
 #include "nic_rig.hpp"
 #include "transport/rdma/families.hpp"

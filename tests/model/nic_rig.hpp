@@ -3,14 +3,10 @@
 // views that device code gets. Each PE sees the other's heap through a mapping of its own, so no address fits by
 // accident.
 #pragma once
-#include <array>
 #include <cstdlib>
-#include <string_view>
 
 #include "../unit/thread_channel.hpp"
-#include "gpu/gpu.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::test {
 

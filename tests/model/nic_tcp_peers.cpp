@@ -3,7 +3,6 @@
 // strangers.
 #include <arpa/inet.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include <list>
 

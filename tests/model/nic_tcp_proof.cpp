@@ -2,7 +2,6 @@
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
 
 #include <poll.h>
-#include <sys/socket.h>
 
 #include "../gtest.hpp"
 #include "proxy/tcp_handshake.hpp"

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Ordinary files that are none, or that go wrong while they are open: a status, one sentence, nothing else lost, and
 // the ctx is used again. On a tmpfs, which can be full; by the host, and by a hipFile (fake_file_library.cpp).
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <chrono>
-#include <string>
-#include <thread>
 
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"

@@ -4,7 +4,6 @@
 #include "full_disk.hpp"
 #include "model/fault_text.hpp"
 #include "nvme_hand.hpp"
-#include "progress/machine.hpp"
 
 using namespace xio;
 using namespace xio::test;

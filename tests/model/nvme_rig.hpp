@@ -4,7 +4,6 @@
 #pragma once
 #include "../unit/refusal.hpp"
 #include "ctx/ctx_value.hpp"
-#include "gpu/gpu.hpp"
 #include "model/nvme/controller.hpp"
 #include "scratch_file.hpp"
 #include "transport/nvme/file_controller.hpp"

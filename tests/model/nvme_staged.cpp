@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Files and memory that the operating system does not reach: data are staged, and copies are as late as they may be.
-#include <fcntl.h>
 
 #include <deque>
 

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/link.hpp"

@@ -5,8 +5,6 @@
 
 #include "local_world.hpp"
 #include "xio/hip.h"
-#include "xio/memory.h"
-#include "xio/xio.h"
 #include "xio/xio_device.hpp"
 
 namespace {

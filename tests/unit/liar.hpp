@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PE 0 of two; PE 1 says what this PE says after `spoil` was at it. Lengths of what follows are never spoiled.
 #pragma once
-#include <algorithm>
 #include <functional>
 
 #include "bootstrap/bootstrap.hpp"

@@ -5,7 +5,6 @@
 #include "../model/scratch_file.hpp"
 #include "gpu/gpu.hpp"
 #include "local_world.hpp"
-#include "xio/memory.h"
 
 namespace {
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A NIC that has registered memory and reaches another one is found before any op goes there.
 #include "transport/rdma/memory_probe.hpp"
-#include "base/error.hpp"
 #include "config.h"
-#include "gpu/gpu.hpp"
 #include "proxy/keys.hpp"
 #include "thread_worlds.hpp"
-#include "xio/xio.h"
 
 namespace {
 

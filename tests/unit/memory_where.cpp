@@ -9,7 +9,6 @@
 #include "gpu/gpu.hpp"
 #include "local_world.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 
 namespace {
 

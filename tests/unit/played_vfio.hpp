@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
-#include <map>
 
 #include "transport/nvme/vfio_iommu.hpp"
 

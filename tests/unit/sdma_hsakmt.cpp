@@ -6,7 +6,6 @@
 // The driver is compiled here, so that its calls find the functions below and no library.
 #include "../../src/transport/sdma/hsakmt_driver.cpp"  // NOLINT
 #include "../gtest.hpp"
-#include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
 
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PEs as threads of one process, for tests of what is exchanged: a bootstrap channel over a mutex.
 #pragma once
-#include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>

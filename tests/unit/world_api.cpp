@@ -11,7 +11,6 @@
 #include "gpu/gpu.hpp"
 #include "local_world.hpp"
 #include "says.hpp"
-#include "xio/memory.h"
 #include "xio/sdma.h"
 
 namespace {
