@@ -48,6 +48,15 @@ void at_once(Count count, Body&& body) {
   for (auto& t : threads) t.join();
 }
 
+// Runs body in a child of this process: its result, which the child exits with, or 1000 and the signal that ended it.
+inline int in_child(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
 }  // namespace xio::test
 
 // EXPECT_PAIRS((got, wanted), ...): EXPECT_EQ(got, wanted) of each, for fields of one thing and numbers of one table.

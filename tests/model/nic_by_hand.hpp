@@ -92,4 +92,15 @@ struct one_fault : proxy::fault_plan {
   std::optional<std::uint64_t> only;
 };
 
+// Every number below how many they are is among them, once.
+template <class Number>
+void expect_each_once(const std::vector<Number>& values) {
+  std::vector<bool> had(values.size());
+  for (const Number v : values) {
+    ASSERT_LT(v, had.size());
+    ASSERT_FALSE(had[v]) << v << " was seen twice";
+    had[v] = true;
+  }
+}
+
 }  // namespace xio::test

@@ -308,8 +308,7 @@ TEST_F(nic_ionic_codec_queue, its_end_and_its_next_lap) {
 TEST_F(nic_ionic_codec_queue, room_is_given_back_in_time) {
   for (u64 i = 0; i < 16; ++i) cqe({i, k_msn, 0x16});
   reap();
-  EXPECT_EQ(state.cq_head, 7u);
-  EXPECT_EQ(bell, 0x12345000007u);
+  EXPECT_PAIRS((state.cq_head, 7u), (bell, 0x12345000007u));
 }
 
 }  // namespace of_ionic

@@ -176,7 +176,7 @@ TYPED_TEST(nic_dialect_lane, several_threads) {
   this->each(TypeParam::shapes(), [](lane_rig<TypeParam>& rig, [[maybe_unused]] const shape& s) {
     constexpr u64 k_each = TypeParam::k_each, k_threads = 4;
     std::atomic<int> bad{0};
-    std::vector<std::vector<u64>> seen(k_threads);
+    std::vector<u64> seen(k_threads * k_each);
     xio::test::at_once<u64>(k_threads, [&](u64 t) {
       for (u64 i = 0; i < k_each; ++i) {
         rdma::work add = rig.op(verb::fetch_add, payload::memory, 64 * t, 0, 8);
@@ -185,17 +185,11 @@ TYPED_TEST(nic_dialect_lane, several_threads) {
         u64 ticket = 0;
         if (post(rig, rig.op(verb::write, payload::memory, 4096, 4096 + 4096 * t, n), &ticket) != XIO_OK) ++bad;
         if (post_and_wait(rig, add) != XIO_OK) ++bad;
-        seen[t].push_back(*reinterpret_cast<const u64*>(rig.local_memory() + 64 * t));
+        seen[t * k_each + i] = *reinterpret_cast<const u64*>(rig.local_memory() + 64 * t);
       }
     });
     EXPECT_EQ(bad, 0);
-    std::vector<bool> had(k_threads * k_each);
-    for (const auto& values : seen)
-      for (const u64 v : values) {
-        ASSERT_LT(v, had.size());
-        ASSERT_FALSE(had[v]) << v;
-        had[v] = true;
-      }
+    expect_each_once(seen);
     expect_at_rest(rig, s, 2 * k_threads * k_each);
   });
 }

@@ -244,24 +244,17 @@ TEST_F(nic_lane, several_threads_on_one_tiny_ring) {
   start({.depth = 4, .scratch_words = 2});  // one to hand out: all but one thread wait for it
   constexpr u64 k_each = 3000;
   std::atomic<int> bad{0};
-  std::vector<std::vector<u64>> seen(4);
+  std::vector<u64> seen(4 * k_each);
   xio::test::at_once(4, [&](int t) {
     for (u64 i = 0; i < k_each; ++i) {
       u64 old = 0;
       if (rdma::atomic(c(), 1, {1024, t % 2 == 0 ? 8u : 4u, amo::add, 1, 0}, true, &old) != XIO_OK) ++bad;
-      seen[static_cast<std::size_t>(t)].push_back(old);
+      seen[static_cast<u64>(t) * k_each + i] = old;
     }
   });
   EXPECT_EQ(bad, 0);
   EXPECT_EQ(*reinterpret_cast<u64*>(theirs() + 1024), 4 * k_each);
-  // Every value was the old one exactly once.
-  std::vector<bool> had(4 * k_each);
-  for (const auto& values : seen)
-    for (const u64 v : values) {
-      ASSERT_LT(v, 4 * k_each);
-      ASSERT_FALSE(had[v]) << v;
-      had[v] = true;
-    }
+  xio::test::expect_each_once(seen);
   EXPECT_EQ(*rig->pes[0].view()->scratch_used, 0u);
 }
 

@@ -195,8 +195,7 @@ TEST_F(nic_proxy, an_entry_waits_for_the_ones_before_it) {
   ++next_;
   entry(k_write | k_asks, 8, 8, 8);
   go();
-  EXPECT_EQ(done_[0], 0u);
-  EXPECT_EQ(remote_[8], 0x11);
+  EXPECT_PAIRS((done_[0], 0u), (remote_[8], 0x11));
   next_ = 0;
   go();
   EXPECT_EQ(done_[0], 2u);

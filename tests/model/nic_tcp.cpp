@@ -6,10 +6,14 @@ namespace {
 
 using namespace xio::test;
 
-// Every frame's fate is drawn from a fixed sequence.
-class dice final : public m::frame_faults {
- public:
+struct chances {
   double drop = 0, twice = 0, swap = 0, wait = 0;
+};
+
+// Every frame's fate is drawn from a fixed sequence.
+class dice final : public m::frame_faults, chances {
+ public:
+  explicit dice(const chances& c) : chances(c) {}
   m::frame_fate next_frame(std::uint32_t) override {
     m::frame_fate f;
     f.drop = roll() < drop;
@@ -28,9 +32,9 @@ class dice final : public m::frame_faults {
 };
 class nic_tcp : public tcp_pair {
  protected:
-  void mix_with(const dice& d, int rounds) {
+  void mix_with(const chances& c, int rounds) {
     close();
-    dice one = d, other = d;
+    dice one(c), other(c);
     auto a = settings_of(0), b = settings_of(1);
     a.faults = &one;
     b.faults = &other;
@@ -157,36 +161,15 @@ TEST_F(nic_tcp, ops_under_way_stay_the_same_when_their_table_grows) {
   }
 }
 
-TEST_F(nic_tcp, loss) {
-  dice d;
-  d.drop = 0.05;
-  mix_with(d, 60);
-}
-TEST_F(nic_tcp, repetition) {
-  dice d;
-  d.twice = 0.2;
-  mix_with(d, 100);
-}
-TEST_F(nic_tcp, reordering) {
-  dice d;
-  d.swap = 0.1;
-  mix_with(d, 60);
-}
-TEST_F(nic_tcp, delay) {
-  dice d;
-  d.wait = 0.05;
-  mix_with(d, 60);
-}
-TEST_F(nic_tcp, everything_at_once) {
-  dice d;
-  d.drop = d.twice = d.swap = d.wait = 0.03;
-  mix_with(d, 60);
-}
+TEST_F(nic_tcp, loss) { mix_with({.drop = 0.05}, 60); }
+TEST_F(nic_tcp, repetition) { mix_with({.twice = 0.2}, 100); }
+TEST_F(nic_tcp, reordering) { mix_with({.swap = 0.1}, 60); }
+TEST_F(nic_tcp, delay) { mix_with({.wait = 0.05}, 60); }
+TEST_F(nic_tcp, everything_at_once) { mix_with({0.03, 0.03, 0.03, 0.03}, 60); }
 
 TEST_F(nic_tcp, nothing_arrives) {
   close();
-  dice d;
-  d.drop = 1;
+  dice d({.drop = 1});
   auto a = settings_of(0);
   a.faults = &d;
   a.retries = 3;

@@ -41,6 +41,13 @@ struct nic_tcp_link : testing::Test {
     way.put(ack);
   }
 
+  static void lose_while_sending(wired_link& lost) {
+    lost.remote = {};
+    put_ack(*lost.way);
+    lost.way->send();
+    ASSERT_TRUE(lost.way->lost());
+  }
+
   // The bytes of a caller's next record: one frame with `payload`.
   std::string record_of(const std::string& payload) { return record_of(wire(true), payload); }
   static std::string record_of(const wired_link& caller, const std::string& payload) {
@@ -137,10 +144,7 @@ TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {
   EXPECT_EQ(receive(lost), payloads{});
   ASSERT_EQ(room_.in.size(), 0u) << "the half record lies in it";
 
-  lost.remote = {};
-  put_ack(*lost.way);
-  lost.way->send();
-  ASSERT_TRUE(lost.way->lost());
+  lose_while_sending(lost);
   EXPECT_EQ(lost.way->why(), xio::errno_text(EPIPE));
   ASSERT_EQ(room_.in.size(), 1u);
   const unsigned char* const buffer = room_.in[0].data();
@@ -155,10 +159,7 @@ TEST_F(nic_tcp_link, who_is_lost_while_sending_gives_its_buffer_back) {
 TEST_F(nic_tcp_link, who_is_lost_while_sending_without_a_buffer_gives_none_back) {
   const std::string record = record_of("whole");
   wired_link lost = wire(false), other = wire(false);
-  lost.remote = {};
-  put_ack(*lost.way);
-  lost.way->send();
-  ASSERT_TRUE(lost.way->lost());
+  lose_while_sending(lost);
   EXPECT_EQ(room_.in.size(), 0u);
   write(other, record);
   EXPECT_EQ(receive(other), payloads{"whole"});
@@ -174,8 +175,7 @@ TEST_F(nic_tcp_link, who_is_lost_while_receiving_gives_its_buffer_back) {
   lost.remote = {};
   EXPECT_EQ(receive(lost), payloads{});
   ASSERT_TRUE(lost.way->lost());
-  EXPECT_EQ(lost.way->why(), "the peer has closed it");
-  EXPECT_EQ(room_.in.size(), 1u);
+  EXPECT_PAIRS((lost.way->why(), "the peer has closed it"), (room_.in.size(), 1u));
 }
 
 // Cut within the head, behind it, within the payload, and before the last byte.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The RDMA lane from kernels: whole waves on one queue, lanes that diverge, more lanes than the ring has slots or the
 // ctx has scratch words.
-#include "../gtest.hpp"
+#include "nic_by_hand.hpp"
 #include "nic_rig.hpp"
 #include "nic_wave_kernels.hpp"
 
@@ -64,12 +64,7 @@ TEST_P(nic_wave, fetching_adds_see_every_value_once) {
   finish();
   std::vector<u64> values(k_wave_lanes * k_wave_rounds);
   xio::gpu::copy(values.data(), seen.data(), seen.size());
-  std::vector<bool> had(values.size());
-  for (const u64 v : values) {
-    ASSERT_LT(v, had.size());
-    ASSERT_FALSE(had[v]) << v << " was seen twice";
-    had[v] = true;
-  }
+  xio::test::expect_each_once(values);
   std::vector<u64> used(rig->pes[0].scratch_used.size() / 8);
   xio::gpu::copy(used.data(), rig->pes[0].scratch_used.data(), used.size() * 8);
   for (const u64 word : used) EXPECT_EQ(word, 0u) << "scratch words were kept";

@@ -334,20 +334,19 @@ TEST(nvme_controller, deletes_and_resets) {
   b.drive().delete_queues(1);
   b.device().release();
   EXPECT_TRUE(b.nothing_comes());
-  auto* cc = reinterpret_cast<std::uint32_t*>(b.bar() + 0x14);
-  __atomic_store_n(cc, 0u, __ATOMIC_RELEASE);
-  EXPECT_TRUE(soon([&] { return b.csts() == 0; }));
+  const auto expect_csts = [&](std::uint32_t cc, std::uint32_t csts) {
+    __atomic_store_n(reinterpret_cast<std::uint32_t*>(b.bar() + 0x14), cc, __ATOMIC_RELEASE);
+    EXPECT_TRUE(soon([&] { return b.csts() == csts; })) << csts;
+  };
+  expect_csts(0, 0);
   // An admin queue that is nowhere is fatal, and a reset cures it.
   auto* asq = reinterpret_cast<std::uint64_t*>(b.bar() + 0x28);
   const std::uint64_t right = *asq;
   *asq = 0x1000;
-  __atomic_store_n(cc, 0x00460001u, __ATOMIC_RELEASE);
-  EXPECT_TRUE(soon([&] { return b.csts() == 2; }));
-  __atomic_store_n(cc, 0u, __ATOMIC_RELEASE);
-  EXPECT_TRUE(soon([&] { return b.csts() == 0; }));
+  expect_csts(0x00460001, 2);
+  expect_csts(0, 0);
   *asq = right;
-  __atomic_store_n(cc, 0x00460001u, __ATOMIC_RELEASE);
-  EXPECT_TRUE(soon([&] { return b.csts() == 1; }));
+  expect_csts(0x00460001, 1);
 }
 
 TEST(nvme_controller, plain_calls_do_what_io_uring_does) {

@@ -156,8 +156,7 @@ TEST_F(engines, a_thread_of_the_kernel_reads_the_file) {
   for (const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
        done.empty() && std::chrono::steady_clock::now() < until;)
     done = over(*e);
-  EXPECT_EQ(done, std::vector<file_job*>{&j});
-  EXPECT_EQ(j.error, 0);
+  EXPECT_PAIRS((done, std::vector<file_job*>{&j}), (j.error, 0));
   EXPECT_TRUE(stamped(memory.data() + 5 * k_block, 5 * k_block, k_block));
 }
 
@@ -182,8 +181,7 @@ TEST_F(engines, a_read_that_would_wait_is_left_to_the_kernel) {
   refusals = 1;
   e->start(job(5, file_job::kind::read));
   EXPECT_TRUE(over(*e).empty());
-  EXPECT_EQ(refusals, 0);
-  EXPECT_EQ(patient, std::vector<file_job*>{&jobs[5]});
+  EXPECT_PAIRS((refusals, 0), (patient, std::vector<file_job*>{&jobs[5]}));
   for (std::size_t i = 0; i < k_block; ++i) ASSERT_EQ(memory[5 * k_block + i], 0xee) << i;
 }
 
@@ -242,8 +240,7 @@ TEST_F(engines, what_must_reach_the_medium_is_left_to_the_kernel) {
   job(2, file_job::kind::zero).bytes = k_block;
   e->start(jobs[2]);
   EXPECT_TRUE(over(*e).empty());
-  EXPECT_EQ(patient, (std::vector<file_job*>{&jobs[0], &jobs[1], &jobs[2]}));
-  EXPECT_EQ(file.read(), contents());
+  EXPECT_PAIRS((patient, (std::vector<file_job*>{&jobs[0], &jobs[1], &jobs[2]})), (file.read(), contents()));
 }
 
 // Each by one of the two, and told once. The kernel may drop the file's pages meanwhile: a test of many milliseconds

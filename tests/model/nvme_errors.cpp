@@ -6,8 +6,7 @@ using namespace xio;
 using namespace xio::test;
 
 TEST(nvme_errors, an_error_reaches_its_owner_alone) {
-  stamped_file f;
-  rig r(f.path, {.depth = 16, .mdts = 8192});
+  stamped_rig r({.depth = 16, .mdts = 8192});
   r.device().inject({.first_lba = 40, .last_lba = 40, .status = wire::nvme::k_unrecovered_read});
   xio_req_t all[8];
   for (std::uint64_t i = 0; i < 8; ++i)
@@ -22,8 +21,7 @@ TEST(nvme_errors, an_error_reaches_its_owner_alone) {
 }
 
 TEST(nvme_errors, any_part_of_a_split_transfer_can_fail_it) {
-  stamped_file f;
-  rig r(f.path, {.depth = 64, .mdts = 8192});
+  stamped_rig r({.depth = 64, .mdts = 8192});
   for (const std::uint64_t bad : {0u, 3u, 7u}) {
     r.device().inject({.first_lba = bad * 16, .last_lba = bad * 16});
     const xio_req_t before = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 65536, 16384);
@@ -60,8 +58,7 @@ TEST(nvme_errors, an_early_part_that_fails_leaves_nothing_behind) {
 
 // Neither a request of nobody's, nor one that was refused before it came to the drive, has a code.
 TEST(nvme_errors, what_no_drive_has_failed_has_no_code) {
-  stamped_file f;
-  rig r(f.path, {.depth = 8});
+  stamped_rig r({.depth = 8});
   r.blocks_only();
   for (const std::uint64_t made_up : {~std::uint64_t{0}, ~std::uint64_t{0} << 48, ~std::uint64_t{0} - 0xf})
     EXPECT_EQ(xio_storage_code(r.ctx(), made_up), 0u) << made_up;
@@ -72,8 +69,7 @@ TEST(nvme_errors, what_no_drive_has_failed_has_no_code) {
 
 // An error that one ctx has reported is still reported to another.
 TEST(nvme_errors, every_ctx_hears_of_errors) {
-  stamped_file f;
-  rig r(f.path, {.queues = 2});
+  stamped_rig r({.queues = 2});
   dev::ctx_view second{}, late{};
   second.world = late.world = &r.world();
   const dev::peer_view none{};
@@ -97,16 +93,14 @@ TEST(nvme_errors, every_ctx_hears_of_errors) {
 }
 
 TEST(nvme_errors, a_flush_that_fails_says_so) {
-  stamped_file f;
-  rig r(f.path, {});
+  stamped_rig r;
   r.device().inject({.opcode = 0x00, .status = wire::nvme::k_internal_error});
   EXPECT_PAIRS((xio_storage_sync(r.ctx(), r.storage()), XIO_ERR_STORAGE), (r.quiet(), XIO_ERR_STORAGE),
                (xio_storage_sync(r.ctx(), r.storage()), XIO_OK));
 }
 
 TEST(nvme_errors, a_command_that_never_completes_ends_in_time) {
-  stamped_file f;
-  rig r(f.path, {.depth = 8, .timeout_ms = 200});
+  stamped_rig r({.depth = 8, .timeout_ms = 200});
   r.device().inject({.what = model::nvme::fault::kind::hold});
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_TIMEOUT);

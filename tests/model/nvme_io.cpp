@@ -11,8 +11,7 @@ using namespace xio::test;
 namespace {
 
 void read_everywhere(std::uint64_t sgl) {
-  stamped_file f;
-  rig r(f.path, {.mdts = 128 << 10, .sgl = sgl});
+  stamped_rig r({.mdts = 128 << 10, .sgl = sgl});
   const std::uint64_t sizes[] = {
       512, 4096, 4608, 8192, 12288, (128 << 10), (128 << 10) + 512, 640 << 10, (1 << 20) + 1536};
   const std::uint64_t offsets[] = {0, 4, 512, 2048, 4092};
@@ -126,8 +125,7 @@ TEST(nvme_io, neighbours_in_a_block_are_kept) {
                             std::min<std::uint64_t>(7, k_bytes - at));
     });
   for (std::thread& t : all) t.join();
-  EXPECT_EQ(one.quiet(), XIO_OK);
-  EXPECT_EQ(two.quiet(), XIO_OK);
+  EXPECT_PAIRS((one.quiet(), XIO_OK), (two.quiet(), XIO_OK));
   EXPECT_TRUE(f.read() == data);
 }
 
@@ -160,8 +158,7 @@ TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
 }
 
 TEST(nvme_io, blocks_of_4096) {
-  stamped_file f;
-  rig r(f.path, {.block = 4096});
+  stamped_rig r({.block = 4096});
   EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 512, 4096), XIO_OK);
   ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 8192, 12288), XIO_OK);
   EXPECT_TRUE(stamped(r.heap(), 8192, 12288));
@@ -198,15 +195,13 @@ void storm(rig& r, int threads, int rounds, std::uint64_t seed) {
 }  // namespace
 
 TEST(nvme_io, four_entry_queue_wraps) {
-  stamped_file f;
-  rig r(f.path, {.depth = 4});
+  stamped_rig r({.depth = 4});
   storm(r, 4, 300, 1);
   EXPECT_GT(r.ring().state->issued, 3u * 16 * 8);  // many laps of SQ, CQ and command ids
 }
 
 TEST(nvme_io, tickets_cross_32_bits) {
-  stamped_file f;
-  rig r(f.path, {.depth = 4, .ticket_start = (std::uint64_t{1} << 32) - 16});
+  stamped_rig r({.depth = 4, .ticket_start = (std::uint64_t{1} << 32) - 16});
   ASSERT_EQ(r.ring().state->issued, 0xfffffff0u);
   storm(r, 2, 100, 2);
   EXPECT_GT(r.ring().state->issued, std::uint64_t{1} << 32);
@@ -222,8 +217,7 @@ TEST(nvme_io, completions_in_random_order) {
 }
 
 TEST(nvme_io, many_in_flight_in_random_order) {
-  stamped_file f;
-  rig r(f.path, {.depth = 64});
+  stamped_rig r({.depth = 64});
   r.device().shuffle(7);
   for (int round = 0; round < 20; ++round) {
     xio_req_t all[60];
@@ -238,8 +232,7 @@ TEST(nvme_io, many_in_flight_in_random_order) {
 
 // A command that does not complete for long: others go on until its id would be taken again, then wait, then go on.
 TEST(nvme_io, a_slow_command_keeps_its_id) {
-  stamped_file f;
-  rig r(f.path, {.depth = 4});
+  stamped_rig r({.depth = 4});
   r.device().inject({.what = model::nvme::fault::kind::hold, .first_lba = 4096, .last_lba = 4096});
   const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 4096 * 512, 512);
   std::atomic<int> posted{0};
@@ -269,8 +262,7 @@ TEST(nvme_io, a_slow_command_keeps_its_id) {
 
 // Its list too: lists are by command id, so younger commands do not write over the one of a slow command.
 TEST(nvme_io, a_delayed_command_with_a_list) {
-  stamped_file f;
-  rig r(f.path, {.depth = 4, .sgl = 0});
+  stamped_rig r({.depth = 4, .sgl = 0});
   ASSERT_NE(r.ring().nvme.list_pages, nullptr);
   r.device().inject({.what = model::nvme::fault::kind::delay, .delay = std::chrono::milliseconds(100)});
   const xio_req_t slow = xio_read_nbi(r.ctx(), r.heap() + (1 << 20), r.storage(), 0, 256 << 10);
@@ -282,8 +274,7 @@ TEST(nvme_io, a_delayed_command_with_a_list) {
 
 // Another storage may have the place of a closed one: its handle and its requests do nothing there.
 TEST(nvme_io, handles_and_requests_do_not_outlive_their_storage) {
-  stamped_file f;
-  rig r(f.path, {.timeout_ms = 300});
+  stamped_rig r({.timeout_ms = 300});
   xio_req_t old = 0;
   for (int i = 0; i < 5; ++i) old = xio_read_nbi(r.ctx(), r.heap(), r.storage(), 0, 512);
   EXPECT_EQ(r.wait(old), XIO_OK);

@@ -139,8 +139,7 @@ struct kernel_test : testing::Test {
     int wrong = 0;
     const args a{r.ctx(), r.storage(), r.heap(), &wrong};
     RUN(crowd, groups, threads, a);
-    EXPECT_EQ(wrong, 0);
-    EXPECT_EQ(r.quiet(), XIO_OK);
+    EXPECT_PAIRS((wrong, 0), (r.quiet(), XIO_OK));
     const dev::ring_state& s = *r.ring().state;
     EXPECT_PAIRS((s.issued, 2 * lanes), (dev::ring_completed(r.ring()), s.issued), (s.credits, depth - 1),
                  (r.device().invalid_doorbells(), 0u));
@@ -191,8 +190,7 @@ TEST_F(kernel_test, waves_and_workgroups) {
   int wrong = 0;
   const args a{r.ctx(), r.storage(), r.heap(), &wrong};
   RUN(together, 4, 128, a);
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(r.quiet(), XIO_OK);
+  EXPECT_PAIRS((wrong, 0), (r.quiet(), XIO_OK));
 }
 
 // The thread of a lane that waits alone takes the drive's turns: nothing goes to the machine's thread and back.

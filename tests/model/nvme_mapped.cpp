@@ -250,8 +250,7 @@ bool forbid_the_call() {
 }
 
 TEST_P(mapped, a_process_that_may_not) {
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = in_child([&] {
     bool forbidden = false;
     {
       const stamped_file f(place());
@@ -264,14 +263,11 @@ TEST_P(mapped, a_process_that_may_not) {
         EXPECT_EQ(f.scratch.read(), stamped_data(k_bytes));
       }
     }
-    if (!forbidden && !HasFailure()) _exit(full_disk::k_cannot);
-    _exit(HasFailure() ? 1 : 0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == full_disk::k_cannot) GTEST_SKIP() << "system calls cannot be forbidden here";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+    if (!forbidden && !HasFailure()) return full_disk::k_cannot;
+    return HasFailure() ? 1 : 0;
+  });
+  if (status == full_disk::k_cannot) GTEST_SKIP() << "system calls cannot be forbidden here";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_P(mapped, a_limit_of_file_size_holds) {

@@ -250,8 +250,7 @@ TEST(nvme_open, refused_for_a_limit_of_file_size) {
   EXPECT_EQ(open_as("file:" + f.path, with(0, 2 << 20)).status, XIO_OK);
   EXPECT_EQ(open_as("file:" + f.path, with(XIO_STORAGE_TRUNCATE, 1 << 20)).status, XIO_OK);
   limit.reset();
-  EXPECT_EQ(f.size(), 1u << 20);
-  EXPECT_EQ(signals.load(), 0);
+  EXPECT_PAIRS((f.size(), 1u << 20), (signals.load(), 0));
 }
 
 // A file that an opening made goes with it, unless it is no longer that opening's alone.
@@ -260,8 +259,7 @@ TEST(nvme_open, nothing_of_others_is_removed) {
   const auto uncommitted = [&](const std::function<void()>& meanwhile) {
     unlink(f.path.c_str());
     const model::nvme::file opened(f.path, with(XIO_STORAGE_CREATE | XIO_STORAGE_TRUNCATE, 700));
-    EXPECT_EQ(opened.bytes(), 700u);
-    EXPECT_EQ(f.size(), 0u);
+    EXPECT_PAIRS((opened.bytes(), 700u), (f.size(), 0u));
     meanwhile();
   };
   uncommitted([] {});

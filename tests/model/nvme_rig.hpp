@@ -102,6 +102,11 @@ class rig {
   std::vector<dev::ring_view> rings_;
 };
 
+// The same over a file of its own.
+struct stamped_rig : private stamped_file, public rig {
+  explicit stamped_rig(const how& h = {}) : rig(stamped_file::path, h) {}
+};
+
 }  // namespace xio::test
 
 // Runs a kernel to its end.

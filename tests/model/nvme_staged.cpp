@@ -155,8 +155,7 @@ TEST_F(nvme_staged, pieces_overlap) {
     file_job j = job(what, 0, {{memory.data(), memory.size()}});
     e->start(j);
     EXPECT_TRUE(turns(*e, 1, 200).empty());
-    EXPECT_EQ(copies::begun.size(), 4u);
-    EXPECT_EQ(file.read(), before);
+    EXPECT_PAIRS((copies::begun.size(), 4u), (file.read(), before));
     copies::held = false;
     EXPECT_EQ(turns(*e, 1).size(), 1u);
     EXPECT_EQ(std::memcmp(memory.data(), file.read().data(), memory.size()), 0);

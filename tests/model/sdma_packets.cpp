@@ -265,8 +265,7 @@ TEST_P(sdma_model, polls_until_the_word_is_right) {
   }
   queue.write(poll(0, &memory.words[0], 77));  // always
   queue.submit(fence(&memory.words[1], 2));
-  EXPECT_EQ(memory.words[1], 2u);
-  EXPECT_EQ(queue.stopped_by(), fault::none);
+  EXPECT_PAIRS((memory.words[1], 2u), (queue.stopped_by(), fault::none));
 }
 
 TEST_P(sdma_model, a_poll_without_hope_stops_the_queue_when_its_retries_are_over) {

@@ -228,8 +228,7 @@ TEST_P(sdma_refuses, and_names_the_dword_and_lives_on) {
   b.queue.submit(fence(&b.memory.words[3], 9));
   EXPECT_PAIRS((b.memory.words[0], 0u), (b.memory.words[3], 0u));
   other.submit(fence(&b.memory.words[4], 9));
-  EXPECT_EQ(b.memory.words[4], 9u);
-  EXPECT_EQ(other.stopped_by(), fault::none);
+  EXPECT_PAIRS((b.memory.words[4], 9u), (other.stopped_by(), fault::none));
 }
 
 std::string name_of(const testing::TestParamInfo<wrong_packet>& info) { return info.param.name; }

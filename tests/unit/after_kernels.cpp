@@ -51,15 +51,12 @@ TEST(after_kernels, frees_what_a_call_owns_before_it_counts_as_made) {
 
 TEST(after_kernels, makes_nothing_in_a_child_of_fork) {
   ASSERT_TRUE(after_kernels_within([] {}, 10000));
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = xio::test::in_child([] {
     bool made = false;
     after_kernels([&] { made = true; });
     const bool waited = after_kernels_within([&] { made = true; }, 0);
-    _exit(made || waited ? 1 : 0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
+    return made || waited ? 1 : 0;
+  });
   EXPECT_EQ(status, 0);
 }
 

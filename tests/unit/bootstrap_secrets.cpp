@@ -142,16 +142,14 @@ TEST(key_text, does_not_stay_behind_in_memory) {
   const std::string hidden = hidden_text();
   char path[] = "/tmp/xio-key-XXXXXX";
   close(mkstemp(path));
-  const pid_t child = fork();
-  if (child == 0) {
+  in_child([&] {
     const int fd = open(path, O_WRONLY);
     for (char c : hidden) {
       c ^= 0x55;
       (void)!write(fd, &c, 1);
     }
-    _exit(0);
-  }
-  waitpid(child, nullptr, 0);
+    return 0;
+  });
   {
     auto o = tcp_options(free_port(), 0, 1);
     o.tcp_key = std::string_view();

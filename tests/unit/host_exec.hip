@@ -74,8 +74,7 @@ TEST(host_exec, sizes_that_cannot_be_are_refused) {
   hipLaunchKernelGGL(count_up, dim3(1), dim3(1025), 0, nullptr, static_cast<unsigned*>(nullptr));
   EXPECT_PAIRS((hipGetLastError(), hipErrorInvalidConfiguration), (hipGetLastError(), hipSuccess));
   hipLaunchKernelGGL(count_up, dim3(0), dim3(1), 0, nullptr, static_cast<unsigned*>(nullptr));
-  EXPECT_EQ(hipGetLastError(), hipErrorInvalidConfiguration);
-  EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_PAIRS((hipGetLastError(), hipErrorInvalidConfiguration), (hipDeviceSynchronize(), hipSuccess));
 }
 
 // --- Barrier and shared memory ---

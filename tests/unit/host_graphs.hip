@@ -108,8 +108,7 @@ TEST_F(host_graphs, calls_that_allocate_or_wait_are_refused_and_end_the_capture)
   for (const auto& call : calls) {
     SCOPED_TRACE(which++);
     begin(streams_[0]);
-    EXPECT_EQ(call(), hipErrorStreamCaptureUnsupported);
-    EXPECT_EQ(hipGetLastError(), hipErrorStreamCaptureUnsupported);
+    EXPECT_PAIRS((call(), hipErrorStreamCaptureUnsupported), (hipGetLastError(), hipErrorStreamCaptureUnsupported));
     hipStreamCaptureStatus status;
     EXPECT_PAIRS((hipStreamIsCapturing(streams_[0], &status), hipSuccess), (status, hipStreamCaptureStatusInvalidated),
                  (hipMemsetAsync(bytes, 0, 1, streams_[0]), hipErrorStreamCaptureInvalidated),

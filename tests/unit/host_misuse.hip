@@ -10,8 +10,7 @@ namespace {
 template <class Call>
 void is(hipError_t wanted, Call&& call) {
   (void)hipGetLastError();
-  EXPECT_EQ(call(), wanted);
-  EXPECT_EQ(hipGetLastError(), wanted);
+  EXPECT_PAIRS((call(), wanted), (hipGetLastError(), wanted));
 }
 
 __global__ void count(int* n) { atomicAdd(n, 1); }

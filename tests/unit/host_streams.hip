@@ -107,8 +107,7 @@ TEST(host_streams, a_stream_keeps_its_order) {
   ASSERT_EQ(hipMemcpyAsync(&copied, &n, sizeof n, hipMemcpyDefault, s[0]), hipSuccess);
   for (u32 i = 100; i < 200; ++i) hipLaunchKernelGGL(append, dim3(1), dim3(1), 0, s[0], list.data(), &n, i);
   ASSERT_EQ(hipStreamSynchronize(s[0]), hipSuccess);
-  EXPECT_EQ(n, 200u);
-  EXPECT_EQ(copied, 100u);
+  EXPECT_PAIRS((n, 200u), (copied, 100u));
   for (u32 i = 0; i < 200; ++i) ASSERT_EQ(list[i], i);
 }
 

@@ -11,6 +11,7 @@
 namespace xio::gpu {
 namespace {
 
+using test::in_child;
 using test::refusal;
 
 constexpr int k_deadline_ms = 5000;
@@ -24,15 +25,6 @@ unique_fd file_that_says(const std::string& text) {
 std::string text_in(int fd) {
   char text[32] = {};
   return {text, static_cast<std::size_t>(std::max<ssize_t>(0, pread(fd, text, sizeof text, 0)))};
-}
-
-// The exit status of a child that does that.
-int in_child(const std::function<int()>& what) {
-  const pid_t pid = fork();
-  if (pid == 0) _exit(what());
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 TEST(lent_file, is_the_same_file_in_another_process) {

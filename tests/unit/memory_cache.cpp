@@ -146,8 +146,7 @@ TEST(cache, gives_up_what_it_keeps_when_engines_are_full) {
   c.release(c.acquire(0x200000, 1, &b));
   auto& used = c.acquire(0x300000, 1, &d);
   auto& mine = c.acquire(0x5000, 1, nullptr);
-  EXPECT_EQ(e.now.size(), 2u);
-  EXPECT_EQ(c.stats().evictions, 2u);
+  EXPECT_PAIRS((e.now.size(), 2u), (c.stats().evictions, 2u));
   e.room = 2;
   EXPECT_THROW(c.acquire(0x6000, 1, nullptr), xio::error) << "there is nothing left to give up";
   c.release(used);

@@ -34,8 +34,7 @@ TEST_F(dmabuf, holds_the_bytes_at_the_offset_that_it_says) {
   if (access("/dev/udmabuf", R_OK | W_OK) != 0) {
     EXPECT_REFUSED(xio_mem_export_dmabuf(p_, k_bytes, 0, &fd_, &offset_), XIO_ERR_UNSUPPORTED, "/dev/udmabuf: ");
     EXPECT_PRED2(says, xio_last_error(), "load the kernel's udmabuf");
-    EXPECT_EQ(fd_, -1);
-    EXPECT_EQ(offset_, 0u);
+    EXPECT_PAIRS((fd_, -1), (offset_, 0u));
     return;
   }
   struct range {

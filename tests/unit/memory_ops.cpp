@@ -169,8 +169,7 @@ TEST_F(drives_that_err, are_named_by_their_ctx) {
       "nvme queue 1: op 0 failed: write fault (status 0x280); look at the drive's error log (nvme error-log, nvme "
       "smart-log)");
   run(c, s, sym_, sym_);  // command 2 does not, 3 is lost
-  EXPECT_EQ(statuses_[0], XIO_OK);
-  EXPECT_EQ(statuses_[2], XIO_ERR_TIMEOUT);
+  EXPECT_PAIRS((statuses_[0], XIO_OK), (statuses_[2], XIO_ERR_TIMEOUT));
   expect(XIO_ERR_TIMEOUT, "nvme", 0, 3);
   expect_sentence(
       "nvme queue 1: op 3 was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise "

@@ -309,15 +309,12 @@ TEST(unique_id, and_its_numbers_are_checked_in_the_attributes) {
 
 TEST(unique_id, belongs_to_the_process_that_made_it) {
   const auto id = fresh_id();
-  const pid_t child = fork();
-  if (child == 0) {
+  const int status = in_child([&] {
     xio_world_t* w = nullptr;
     const auto attr = attr_for(&id, 0, 1);
-    _exit(xio_init(&attr, &w) == XIO_ERR_STATE ? 0 : 1);
-  }
-  int how = 0;
-  waitpid(child, &how, 0);
-  EXPECT_EQ(how, 0);
+    return xio_init(&attr, &w) == XIO_ERR_STATE ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

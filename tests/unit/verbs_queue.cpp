@@ -117,8 +117,7 @@ TEST(verbs_queue, the_deepest_hold_what_the_device_has_room_for) {
   for (const std::uint32_t depth : {16384u, 32768u}) {
     rig r(32768, depth);
     const verbs_queue q(r.port, r.path, 1, nullptr);
-    EXPECT_EQ(q.depth(), 8192u);
-    EXPECT_EQ(r.d.made.max_send_wr, 8192u);
+    EXPECT_PAIRS((q.depth(), 8192u), (r.d.made.max_send_wr, 8192u));
   }
 }
 
@@ -144,8 +143,7 @@ std::string log_of(int refusal, std::uint32_t depth) {
 
 TEST(verbs_queue, less_depth_or_memory_than_was_asked_for_is_a_warning) {
   const std::string none = log_of(EINVAL, 2048), spans = log_of(EINVAL, 8192), depth = log_of(EINVAL, 16384);
-  EXPECT_EQ(none, "");
-  EXPECT_EQ(spans, "");
+  EXPECT_PAIRS((none, ""), (spans, ""));
   test::expect_words(depth, {"mlx5_0:1", "8192 send requests of 1 spans instead of 16384 of 30"});
   EXPECT_EQ(depth.find("ulimit"), std::string::npos) << depth;
   for (const std::uint32_t d : {8192u, 16384u}) {
@@ -193,8 +191,7 @@ TEST(verbs_queue, the_least_depth_is_tried_whatever_was_asked_for) {
   rig completions(32768, 100);
   completions.d.cq_most = 32;
   const verbs_queue q(completions.port, completions.path, 1, nullptr);
-  EXPECT_EQ(completions.d.cq_asked, (sizes{100, 50, 32}));
-  EXPECT_EQ(q.depth(), 32u);
+  EXPECT_PAIRS((completions.d.cq_asked, (sizes{100, 50, 32})), (q.depth(), 32u));
   rig pairs(128, 100);  // 32 requests of 4 units
   const verbs_queue p(pairs.port, pairs.path, 1, nullptr);
   EXPECT_PAIRS((pairs.d.cq_asked, (sizes{100, 50, 32})), (pairs.d.made.max_send_wr, 32u), (p.depth(), 32u));

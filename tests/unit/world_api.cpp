@@ -95,11 +95,10 @@ TEST(api_world, null_and_stale_ones_are_refused_everywhere) {
 
 // The system says EAGAIN for both limits; the child's status says which one the sentence blamed.
 TEST(api_world, a_thread_without_room_is_blamed_on_the_limit_of_memory) {
-  const pid_t child = fork();
-  if (child == 0) {
+  const int blamed_for = xio::test::in_child([] {
     int blamed = 2;
     const rlimit none{1 << 20, RLIM_INFINITY};
-    if (setrlimit(RLIMIT_AS, &none) != 0) _exit(3);
+    if (setrlimit(RLIMIT_AS, &none) != 0) return 3;
     try {
       // The C library keeps stacks of threads that have ended, and they take none of the limit.
       for (int i = 0; i < 64; ++i) xio::start_thread("a test", [] { pause(); }).detach();
@@ -107,11 +106,9 @@ TEST(api_world, a_thread_without_room_is_blamed_on_the_limit_of_memory) {
       if (std::strstr(e.what(), "ulimit -v, now 1024") != nullptr) blamed = 0;
       if (std::strstr(e.what(), "ulimit -u") != nullptr) blamed = 1;
     }
-    _exit(blamed);
-  }
-  int how = 0;
-  ASSERT_EQ(waitpid(child, &how, 0), child);
-  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0) << how;
+    return blamed;
+  });
+  EXPECT_EQ(blamed_for, 0);
 }
 
 // Every call, of every header; the status of each leaves the child by a pipe.
