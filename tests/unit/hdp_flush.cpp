@@ -43,7 +43,7 @@ struct hdp_flush_test : ::testing::Test {
     c.flush_ring_count = 1;
     set_way(hdp_way::sdma);
   }
-  // Flushes by a queue whose engine answers the first doorbell by that fence.
+  // Flushes by a queue whose engine replies to the first doorbell by that fence.
   template <class Queue>
   void expect_flushed_by_engine(Queue& q, u32 fence) {
     std::thread engine([&] {

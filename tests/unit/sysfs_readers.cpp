@@ -171,8 +171,7 @@ TEST(pci_reader, requester_bit_is_set_and_nothing_else) {
   EXPECT_EQ(after, i.put(0x64 + 0x28, 0xa045, 2).at);
 
   add(tree, "0000:02:00.0", std::string(256, '\0'));
-  EXPECT_NE(refusal(XIO_ERR_IO, [&] { enable_atomics_of("0000:02:00.0", tree.root); }).find("does not keep"),
-            std::string::npos);
+  test::expect_words(refusal(XIO_ERR_IO, [&] { enable_atomics_of("0000:02:00.0", tree.root); }), {"does not keep"});
   refusal(XIO_ERR_ARG, [&] { enable_atomics_of("0000:03:00.0", tree.root); });
   refusal(XIO_ERR_ARG, [&] { enable_atomics_of("../0000:01:00.0", tree.root); });
 }

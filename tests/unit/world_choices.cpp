@@ -36,8 +36,7 @@ TEST(attributes, of_a_newer_caller_are_taken_if_it_asks_for_nothing_new) {
   attr.known.pool = 3;
   EXPECT_EQ(xio::choose_ctx(&attr.known, options::defaults()).pool, 3u);
   attr.more = 1;
-  EXPECT_PRED2(says, refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr.known, options::defaults()); }),
-               "does not know");
+  expect_words(refusal(XIO_ERR_CONFIG, [&] { xio::choose_ctx(&attr.known, options::defaults()); }), {"does not know"});
 }
 
 TEST(attributes, need_a_size) {
