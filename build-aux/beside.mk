@@ -53,6 +53,11 @@ $(1)/xio-info: $$(call hip_objects,$(1),xio_info) $(1)/libxio_inside.la
 $(1)/xio-verify: $$(call hip_objects,$(1),xio_verify) $(1)/libxio_inside.la
 	$$(AM_V_CXXLD)$$(CXXLINK) $$(XIO_LDFLAGS) -no-install $$^
 $(1)/tests/compat/%.o: hip_extra = -I$$(top_srcdir)/include/xio/compat
+$(1)/tests/amdgpu/bitcode.o: $(1)/tests/amdgpu/device.bc
+$(1)/tests/amdgpu/bitcode.o: hip_extra = --hip-device-lib-path=$(1)/tests/amdgpu --hip-device-lib=device.bc
+$(1)/tests/amdgpu/device.bc: $(top_srcdir)/python/xio/_device.hip
+	@$$(MKDIR_P) $$(@D) .device-deps
+	$$(AM_V_DEV)$$(HIPCC) $$(hip_flags) $$(hip_depends) -w -x hip $(addprefix --offload-arch=,$(firstword $(2))) --cuda-device-only -fgpu-rdc -emit-llvm -c -o $$@ $$<
 # What scripts find in a build folder.
 $(1)/tests/env.sh: tests/env.sh
 	@$$(MKDIR_P) $$(@D) $(1)/.libs $(1)/tests/amdgpu

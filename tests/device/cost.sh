@@ -54,7 +54,7 @@ compare() {
   {
     echo "# $by"
     echo "# op NAME INSTRUCTIONS VGPRS AGPRS SGPRS SCRATCH-BYTES WAVES: the kernel and all that it calls"
-    echo "# function NAME INSTRUCTIONS: for those who look where they are"
+    echo "# function NAME INSTRUCTIONS: for those who look where they are; not kept"
     {
       listing ''
       listing direct+mlx5: -DXIO_ENGINES=direct+rdma -DXIO_FAMILIES=mlx5
@@ -66,7 +66,7 @@ compare() {
   cat "$now"
   tried=$((tried + 1))
   if [ "$mode" = --update ]; then
-    cp "$now" "$kept"
+    grep -v '^function' "$now" >"$kept"
   else
     awk -f "$here/cost_compare.awk" "$kept" "$now"
   fi

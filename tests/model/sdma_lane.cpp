@@ -4,8 +4,7 @@
 #include "../unit/refusal.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"
-#include "xio/device/impl/reap.hpp"
-#include "xio/device/impl/sdma.hpp"
+#include "xio/device/impl/sdma_lane.hpp"
 
 namespace xio {
 namespace {

@@ -10,7 +10,7 @@
 #include "xio/device/impl/reap.hpp"
 #include "xio/device/impl/request.hpp"
 #include "xio/device/impl/ring.hpp"
-#include "xio/device/impl/sdma.hpp"
+#include "xio/device/impl/sdma_lane.hpp"
 #include "xio/device/impl/storage.hpp"
 
 namespace xio::dev {

@@ -83,8 +83,6 @@ struct sdma_codec {
 };
 static_assert(held_codec<sdma_codec>, "sdma_codec lacks what ring.hpp asks of a codec");
 
-XIO_DEVICE xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since);
-
 namespace sdma {
 
 // --- Slots -------------------------------------------------------------------------------------------
@@ -266,30 +264,30 @@ XIO_LEAF u64 drain_leaf(const ring_view& ring, u64 completed) {
   return sdma_codec::drain(ring, completed);
 }
 
-// Who waits for room: the code of a ctx's ops (reap.hpp), which a kernel with those has anyhow, or a wait of its own.
-enum class waiter { ctx, own };
+// A wait for room that is the queue's own. A ctx's ops have another one (sdma_lane.hpp).
+struct waits_alone {
+  XIO_DEVICE static xio_status_t find_room(const ring_view& r, u32 slots, const world_view& w, u64* since) {
+    return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
+  }
+};
 
-template <waiter By>
+template <class Waiter>
 XIO_DEVICE xio_status_t post_piece(const world_view& w, const ring_view& r, const chain& op, const piece& p,
                                    u64* ticket) {
   u32 how = p.copies;
   if (p.signals != 0) how |= k_leaf_signals | (op.op == XIO_SIGNAL_ADD ? k_leaf_adds : 0);
   if (p.counts != 0) how |= k_leaf_counts;
-  const posted_ops done = ring_post_by(
-      [&](u32 slots, u64* since) {
-        if constexpr (By == waiter::ctx) return find_room(r, slots, w, since);
-        return ring_wait_for<true>(r, &w, 0, slots, since, [&](u64 completed) { return drain_leaf(r, completed); });
-      },
-      [&] { serve_leaf(r); },
-      [&] {
-        return post_leaf(leaf_piece{how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter}, w, r);
-      });
+  const posted_ops done =
+      ring_post_by([&](u32 slots, u64* since) { return Waiter::find_room(r, slots, w, since); }, [&] { serve_leaf(r); },
+                   [&] {
+                     return post_leaf(leaf_piece{how, p.bytes, op.dst, op.src, op.signal, op.value, op.counter}, w, r);
+                   });
   *ticket = done.ticket;
   return done.status;
 }
 
 // The request is that of the last slot: when it is complete, all are. 0 if loads and stores have done it all.
-template <direct::source From = direct::source::peer, waiter By = waiter::own>
+template <direct::source From = direct::source::peer, class Waiter = waits_alone>
 XIO_DEVICE xio_status_t post(const world_view& w, const ring_view& r, chain op, xio_req_t* request) {
   if (overlap(op.dst, op.src, op.bytes)) return XIO_ERR_ARG;
   trim<From>(r, op);
@@ -304,7 +302,7 @@ XIO_DEVICE xio_status_t post(const world_view& w, const ring_view& r, chain op, 
     const bool ends = now == op.bytes;
     const u32 signals = ends && op.signal != 0 ? 1 : 0;
     const u32 counts = ends && count_left && (count_along || copies + signals == 0) ? 1 : 0;
-    const xio_status_t status = post_piece<By>(w, r, op, piece{copies, signals, counts, now}, &ticket);
+    const xio_status_t status = post_piece<Waiter>(w, r, op, piece{copies, signals, counts, now}, &ticket);
     if (status != XIO_OK) return status;
     op.dst += now;
     op.src += now;
@@ -395,97 +393,6 @@ XIO_OUT_OF_LINE xio_status_t post_area(const world_view& w, const ring_view& r, 
   }
   if (request != nullptr) *request = make_request(r, ticket);
   return XIO_OK;
-}
-
-// --- The lane ----------------------------------------------------------------------------------------
-
-// The caller's queue for a peer that has any; to be posted to: used_queue.
-XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
-  return p.sdma[p.sdma_count == 1 ? 0 : workgroup_index() & (p.sdma_count - 1u)];
-}
-XIO_DEVICE const ring_view& used_queue(const ctx_view& c, const peer_view& p) {
-  const ring_view& r = queue_to(p);
-  mark_used(c, r);
-  return r;
-}
-
-// Copies between any two addresses that the engine reaches, of any length and alignment. 0 bytes: nothing.
-template <direct::source From = direct::source::peer>
-XIO_DEVICE xio_status_t copy(const ctx_view& c, const ring_view& r, void* dst, const void* src, u64 bytes,
-                             xio_req_t* request) {
-  if (request != nullptr) *request = 0;
-  if (bytes == 0) return XIO_OK;
-  return post<From, waiter::ctx>(
-      *c.world, r, chain{reinterpret_cast<u64>(dst), reinterpret_cast<u64>(src), bytes, 0, 0, 0, 0}, request);
-}
-
-// Local src to `offset` of the peer's heap, whose bounds the caller has checked.
-XIO_DEVICE xio_status_t put(const ctx_view& c, u32 pe, u64 offset, const void* src, u64 bytes, xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (bytes != 0 && !reachable(*c.world, src, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy<direct::source::own>(c, used_queue(c, p), p.direct + offset, src, bytes, request);
-}
-
-XIO_DEVICE xio_status_t get(const ctx_view& c, u32 pe, void* dst, u64 offset, u64 bytes, xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (bytes != 0 && !reachable(*c.world, dst, bytes)) return XIO_ERR_NOT_REGISTERED;
-  return copy(c, used_queue(c, p), dst, p.direct + offset, bytes, request);
-}
-
-// put, then a set or add of a 64-bit word of the same heap, then 1 more on a local 64-bit counter, or null. Signal and
-// count become visible after the data: all are in one queue, and ATOMIC waits for what is before it.
-XIO_DEVICE xio_status_t put_signal(const ctx_view& c, u32 pe, const engine_copy& data, const engine_signal_word& s,
-                                   u64* counter, xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!signal_fits(s.offset, s.op)) return XIO_ERR_ARG;
-  if (data.bytes != 0 && !reachable(*c.world, data.src, data.bytes)) return XIO_ERR_NOT_REGISTERED;
-  const chain all{reinterpret_cast<u64>(p.direct + data.offset),
-                  reinterpret_cast<u64>(data.src),
-                  data.bytes,
-                  reinterpret_cast<u64>(p.direct + s.offset),
-                  s.value,
-                  reinterpret_cast<u64>(counter),
-                  s.op};
-  return post<direct::source::own, waiter::ctx>(*c.world, used_queue(c, p), all, request);
-}
-
-// put, then 1 more on a local counter that engines reach.
-XIO_DEVICE xio_status_t put_counter(const ctx_view& c, u32 pe, const engine_copy& data, u64* counter,
-                                    xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (data.bytes != 0 && !reachable(*c.world, data.src, data.bytes)) return XIO_ERR_NOT_REGISTERED;
-  const chain all{reinterpret_cast<u64>(p.direct + data.offset),
-                  reinterpret_cast<u64>(data.src),
-                  data.bytes,
-                  0,
-                  0,
-                  reinterpret_cast<u64>(counter),
-                  0};
-  return post<direct::source::own, waiter::ctx>(*c.world, used_queue(c, p), all, request);
-}
-
-// The signal alone, after everything that was posted to the ring before.
-XIO_DEVICE xio_status_t signal(const ctx_view& c, u32 pe, const engine_signal_word& s, xio_req_t* request) {
-  return put_signal(c, pe, {0, nullptr, 0}, s, nullptr, request);
-}
-
-// A tile between local memory and the peer's heap.
-XIO_DEVICE xio_status_t tile(const ctx_view& c, u32 pe, const engine_rows& rows, xio_req_t* request) {
-  const peer_view& p = c.peers[pe];
-  if (p.sdma == nullptr || p.direct == nullptr) return XIO_ERR_NO_ROUTE;
-  if (!reachable(*c.world, rows.local, rows.local_span())) return XIO_ERR_NOT_REGISTERED;
-  const u64 local = reinterpret_cast<u64>(rows.local), remote = reinterpret_cast<u64>(p.direct + rows.offset);
-  const area all{rows.to_peer ? remote : local,
-                 rows.dst_pitch,
-                 rows.to_peer ? local : remote,
-                 rows.src_pitch,
-                 rows.width,
-                 rows.count};
-  return post_area(*c.world, used_queue(c, p), all, request);
 }
 
 }  // namespace sdma
