@@ -67,6 +67,15 @@ def rank(backend, me, n, port):
     to, last = (me + 1) % n, (me - 1) % n
     assert (h.get_buffer(to, (1024,), torch.bfloat16) == to + 1).all()
     h.barrier(channel=0)
+    if backend == "XIO":  # a tensor of a pool, which begins inside of an allocation
+        pool = symm_mem.get_mem_pool(device)
+        with torch.cuda.use_mem_pool(pool):
+            first, pooled = (torch.full((1000,), me + 1, dtype=torch.float32, device=device) for _ in range(2))
+        there = symm_mem.rendezvous(pooled, group=group)
+        there.barrier(channel=0)
+        found = there.get_buffer(to, (1000,), torch.float32, there.offset // 4)
+        assert (found == to + 1).all() and (first == me + 1).all(), (found, there.offset)
+        there.barrier(channel=0)
 
     def pass_on():
         h.put_signal(to, channel=1)

@@ -39,7 +39,7 @@ class Job:
         t.copy_(self.me + torch.arange(count))
         return t
 
-    def met(self, t, group=None):
+    def joined(self, t, group=None):
         return symm_mem.rendezvous(t, group=group or self.world)
 
     def expect_ring(self, t, h, rounds, channel):
@@ -55,9 +55,9 @@ class Job:
 
 def handles(j):
     t = j.filled()
-    h = j.met(t)
+    h = j.joined(t)
     assert (h.rank, h.world_size, h.buffer_size) == (j.me, j.n, 4096) and symm_mem.is_symm_mem_tensor(t)
-    assert j.met(t) is h or j.met(t).buffer_ptrs == h.buffer_ptrs
+    assert j.joined(t) is h or j.joined(t).buffer_ptrs == h.buffer_ptrs
     assert h.signal_pad_size >= 4096 and all(h.signal_pad_ptrs)
     h.barrier(channel=0)
     for pe in range(j.n):
@@ -81,45 +81,45 @@ def handles(j):
 
 
 def groups(j):
-    """Groups that share ranks meet on one allocation, each with words and a pad of its own."""
+    """Groups that share ranks use one allocation, each with words and a pad of its own."""
     pairs = [dist.new_group([i, (i + 1) % j.n]) for i in range(j.n)] if j.n > 2 else [dist.new_group([0, 1])]
     t = j.filled()
-    everybody = j.met(t)
+    everybody = j.joined(t)
     mine = [g for g in pairs if dist.get_rank(g) >= 0]
-    met = []
+    joined = []
     for g in mine if j.me % 2 == 0 or j.n == 2 else mine[::-1]:
-        met.append((j.met(t, g.group_name), g))
-    seen = {h.signal_pad_ptrs[h.rank] for h, _ in met} | {everybody.signal_pad_ptrs[j.me]}
-    assert len(seen) == len(met) + 1, "two groups have one pad"
-    for h, g in met:
+        joined.append((j.joined(t, g.group_name), g))
+    seen = {h.signal_pad_ptrs[h.rank] for h, _ in joined} | {everybody.signal_pad_ptrs[j.me]}
+    assert len(seen) == len(joined) + 1, "two groups have one pad"
+    for h, g in joined:
         assert h.world_size == 2 and h.rank == dist.get_rank(g)
         pes = dist.get_process_group_ranks(g)
         assert (h.get_buffer(1 - h.rank, (8,), torch.float32, 64) == pes[1 - h.rank] + torch.arange(64., 72.)).all()
     everybody.barrier(channel=0)
     for turn in range(3):
-        for h, _ in met:
+        for h, _ in joined:
             h.put_signal(1 - h.rank, channel=4)
-        for h, _ in met:
+        for h, _ in joined:
             h.wait_signal(1 - h.rank, channel=4)
     everybody.barrier(channel=0)
     if j.n == 2:
-        h, _ = met[0]
+        h, _ = joined[0]
         j.expect_ring(t, h, 5, 1)
         h.barrier(channel=1)
 
 
 def mistakes(j):
     t = j.filled()
-    h = j.met(t)
-    raises(RuntimeError, "not in XIO's heap", j.met, torch.zeros(8))
+    h = j.joined(t)
+    raises(RuntimeError, "not in XIO's heap", j.joined, torch.zeros(8))
     raises(RuntimeError, "channel 16", h.barrier, channel=16)
     raises(RuntimeError, "rank", h.put_signal, j.n, channel=0)
     raises(RuntimeError, "rank", h.wait_signal, -1, channel=0)
     raises(RuntimeError, "XIO_ERR_NO_MEMORY", symm_mem.empty, 1 << 30, device="cpu")
     more = [dist.new_group(list(range(j.n))) for _ in range(3)]
     for g in more[:2]:
-        j.met(t, g.group_name)
-    raises(RuntimeError, "groups=", j.met, t, more[2].group_name)
+        j.joined(t, g.group_name)
+    raises(RuntimeError, "groups=", j.joined, t, more[2].group_name)
     raises(ValueError, "groups", lambda: setattr(xio.torch, "_enabled", None) or xio.torch.enable(groups=0))
     xio.torch._enabled = j.backend
     h.barrier(channel=0)
@@ -128,7 +128,7 @@ def mistakes(j):
 def late(j):
     """A signal that never comes: the call's own deadline, then at once, until the failure is forgotten."""
     t = j.filled()
-    h = j.met(t)
+    h = j.joined(t)
     h.barrier(channel=0)
     if j.me == 0:
         began = time.monotonic()
@@ -153,13 +153,13 @@ def dropped(j):
         del t
     kept.clear()
     gc.collect()
-    h = j.met(j.filled())
+    h = j.joined(j.filled())
     h.barrier(channel=0)
 
 
 def dead(j):
     t = j.filled()
-    h = j.met(t)
+    h = j.joined(t)
     h.barrier(channel=0)
     if j.me == j.n - 1:
         sys.stdout.write(f"done with dead; rank {j.me}\n")
@@ -179,4 +179,4 @@ for case in sys.argv[1].split(","):
     print(f"done with {case}; rank {job.me}", flush=True)
 # It ends with tensors and handles that are left.
 left = job.filled()
-handle = job.met(left)
+handle = job.joined(left)

@@ -33,7 +33,7 @@ template <class T = void>
 __device__ inline T* at(uint64_t address) {
   return reinterpret_cast<T*>(address);
 }
-// What one thread does for all, and all return.
+// One thread makes the call for all, and all return its status.
 template <class Call>
 __device__ inline int once(uint64_t ctx, Call&& call) {
   __shared__ int status;

@@ -3,7 +3,7 @@
 // PyTorch that is there; it includes no header of XIO and is linked with no libxio: torch.py gives it the addresses of
 // the calls, and the sizes of what they take.
 //
-// An allocation is one block of the symmetric heap: for each group that may meet on it a row of words of its own and a
+// An allocation is one block of the symmetric heap: for each group that may use it a row of words of its own and a
 // signal pad of PyTorch's, then the data. Word `channel * members + rank` counts the signals of that member.
 #include <torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp>
 #include <torch/extension.h>
@@ -14,6 +14,9 @@
 #ifdef XIO_TORCH_GPU
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAStream.h>
+#endif
+#ifdef XIO_TORCH_POOL
+#include <torch/csrc/cuda/CUDAPluggableAllocator.h>
 #endif
 
 namespace {
@@ -320,8 +323,8 @@ class allocator : public SymmetricMemoryAllocator {
     size_t row = 0;
     {
       py::gil_scoped_acquire gil;
-      const auto met = b_.ask("_meet", p.serial, key.second).cast<std::tuple<std::vector<int>, int, size_t>>();
-      std::tie(pes, rank, row) = met;
+      const auto joined = b_.ask("_join", p.serial, key.second).cast<std::tuple<std::vector<int>, int, size_t>>();
+      std::tie(pes, rank, row) = joined;
     }
     const auto offset = static_cast<size_t>(key.first - begin);
     auto made = c10::make_intrusive<handle>(b_, p, std::move(pes), rank, row, offset);
@@ -361,6 +364,13 @@ void enable(py::object owner, const py::dict& table) {
   auto a = c10::make_intrusive<allocator>(*b);
   register_availability("XIO", a);
   if (b->is_cpu()) register_allocator(c10::DeviceType::CPU, a);
+#ifdef XIO_TORCH_POOL
+  // torch.cuda.use_mem_pool(symm_mem.get_mem_pool(device)): segments come from here.
+  register_mempool_allocator(c10::DeviceType::CUDA,
+                             torch::cuda::CUDAPluggableAllocator::createCustomAllocator(
+                                 [a](size_t size, int device, cudaStream_t) { return a->alloc(size, device, {}); },
+                                 [a](void* data, size_t, int, cudaStream_t) { a->free(data); }));
+#endif
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class Backend:
         self.world, self.context = world, Context(world, "auto", 0, 0)
         self._arrays: Dict[int, Any] = {}
         self._serial = 0
-        self._rows: Dict[int, Dict[str, int]] = {}  # of allocations: the row of each group that has met there
+        self._rows: Dict[int, Dict[str, int]] = {}  # of allocations: the row of each group that uses it
         self._groups, self._channels = groups, channels
 
     # --- What _torch.cpp asks for ---
@@ -51,25 +51,25 @@ class Backend:
     def _drop(self, address: int) -> None:
         self._arrays.pop(address, None)
 
-    def _meet(self, serial: int, name: str) -> Tuple[List[int], int, int]:
+    def _join(self, serial: int, name: str) -> Tuple[List[int], int, int]:
         """The members of the group as PEs, this one's place, and a row of the allocation that is free on all."""
         group = c10d._resolve_process_group(name)
         pes = list(c10d._world.pg_group_ranks[group])
         mine = self._rows[serial]
         if name not in mine:
             used = sum(1 << row for row in mine.values())
-            for theirs in self._told(c10d._get_process_group_store(group), f"xio/{serial}/{name}", len(pes),
+            for theirs in self._gathered(c10d._get_process_group_store(group), f"xio/{serial}/{name}", len(pes),
                                      dist.get_rank(group), used):
                 used |= theirs
             row = next(i for i in range(self._groups + 1) if not used >> i & 1)
             if row == self._groups:
-                raise XioError(Status.ERR_NO_MEMORY, f"{self._groups} groups have met on this allocation already: give "
+                raise XioError(Status.ERR_NO_MEMORY, f"{self._groups} groups use this allocation already: give "
                                                      "xio.torch.enable more by groups=")
             mine[name] = row
         return pes, dist.get_rank(group), mine[name]
 
     @staticmethod
-    def _told(store: Any, key: str, n: int, me: int, mine: int) -> List[int]:
+    def _gathered(store: Any, key: str, n: int, me: int, mine: int) -> List[int]:
         store.set(f"{key}/{me}", str(mine))
         store.wait([f"{key}/{i}" for i in range(n)], datetime.timedelta(seconds=60))
         return [int(store.get(f"{key}/{i}")) for i in range(n)]
@@ -95,6 +95,10 @@ def _compiled(gpu: bool) -> Any:
     words = C.sizeof(library().ctx) // 8
     kind = "gpu" if gpu else "cpu"
     flags = ["-O2", f"-DXIO_CTX_WORDS={words}"] + (["-DXIO_TORCH_GPU=1"] if gpu else [])
+    header = "torch/csrc/distributed/c10d/symm_mem/SymmetricMemory.hpp"
+    texts = [path.read_text() for path in (pathlib.Path(p, header) for p in cpp_extension.include_paths()) if path.exists()]
+    if gpu and any("register_mempool_allocator" in text for text in texts):
+        flags.append("-DXIO_TORCH_POOL=1")
     made = cpp_extension.load(name=f"xio_torch_{kind}_{words}_{torch.__version__.replace('.', '_').replace('+', '_')}",
                               sources=[str(pathlib.Path(__file__).with_name("_torch.cpp"))], extra_cflags=flags,
                               with_cuda=gpu)
@@ -119,7 +123,7 @@ def enable(*, world: Optional[World] = None, heap_bytes: int = 0, timeout: Optio
            options: Optional[Mapping[str, Any]] = None, groups: int = 4, channels: int = 16) -> Backend:
     """Makes "XIO" known to symm_mem.set_backend, for the CPU by a libxio without a GPU, else for the current device.
     Collective over the default group. `world` is one of the same ranks, else one is made of heap_bytes, timeout and
-    options as World has them. At most `groups` groups meet on one allocation. A second call returns the same."""
+    options as World has them. At most `groups` groups use one allocation. A second call returns the same."""
     global _enabled
     if _enabled is not None:
         return _enabled
