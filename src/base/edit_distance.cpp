@@ -2,6 +2,7 @@
 #include "base/edit_distance.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace xio {
