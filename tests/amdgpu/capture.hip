@@ -32,9 +32,9 @@ void talk(const rig::team& t, uint64_t* in, const uint64_t* out, int* status) {
     xio_ctx_t ctx;
     MUST(xio_ctx_create(t.world(), &attr, &ctx));
     *status = -1;
-    hipLaunchKernelGGL(put_words, dim3(1), dim3(1), 0, stream, ctx, in, out, (t.me + 1) % t.n, status);
+    hipLaunchKernelGGL(put_words, dim3(1), dim3(1), 0, stream, ctx, in, out, t.right, status);
     wait_for(status);
-    rig::expect_status(static_cast<xio_status_t>(*status), XIO_OK, "a put beside a capture");
+    rig::expect_status(*status, XIO_OK, "a put beside a capture");
     t.barrier();
     MUST(xio_ctx_destroy(t.world(), ctx));
     void* block = nullptr;
@@ -83,7 +83,7 @@ void capture_while_talking(const rig::team& t) {
   rig::expect(word.get()[0] == k_graph_value, "the graph stored %llu", static_cast<unsigned long long>(word.get()[0]));
   const std::vector<uint64_t> got = rig::team::read(in, k_words);
   size_t wrong = 0;
-  const int from = (t.me + t.n - 1) % t.n;
+  const int from = t.left;
   for (size_t i = 0; i < k_words; ++i) wrong += got[i] != static_cast<uint64_t>(from + 1) * 1000003u + i;
   rig::expect(wrong == 0, "%zu of %zu words are wrong", wrong, k_words);
   t.barrier();

@@ -96,22 +96,22 @@ int main() {
   MUST(xio_team_world(t.world(), &team));
   auto* to = t.symmetric<unsigned char>(static_cast<size_t>(t.n) * k_most);
   auto* from = t.symmetric<unsigned char>(static_cast<size_t>(t.n) * k_most);
-  const rig::device_array<int> bad(1);
   for (const size_t bytes : {size_t{5}, k_most}) {
-    RUN(moves, 1, 128, t.ctx, team, buffers{to, from, bytes}, bad.data());
-    rig::expect(bad.get()[0] == 0, "blocks of %zu bytes: step %d", bytes, bad.get()[0]);
+    const int bad = rig::result_of(moves, 1, 128, t.ctx, team, buffers{to, from, bytes});
+    rig::expect(bad == 0, "blocks of %zu bytes: step %d", bytes, bad);
     t.barrier();
   }
   // Packets, parts of an area, and what is larger.
   for (const size_t count : {size_t{3}, size_t{1500}, k_most / sizeof(int)}) {
-    RUN(sums, 1, 128, t.ctx, team, reinterpret_cast<int*>(to), reinterpret_cast<int*>(from), count, count == 1500,
-        bad.data());
+    const int bad = rig::result_of(sums, 1, 128, t.ctx, team, reinterpret_cast<int*>(to), reinterpret_cast<int*>(from),
+                                   count, count == 1500);
     t.barrier();
-    rig::expect(bad.get()[0] == 0, "sums of %zu: step %d", count, bad.get()[0]);
+    rig::expect(bad == 0, "sums of %zu: step %d", count, bad);
     t.barrier();
   }
-  RUN(others, 1, 64, t.ctx, team, reinterpret_cast<uint16_t*>(to), reinterpret_cast<size_t*>(from), bad.data());
-  rig::expect(bad.get()[0] == 0, "other calls: step %d", bad.get()[0]);
+  const int bad =
+      rig::result_of(others, 1, 64, t.ctx, team, reinterpret_cast<uint16_t*>(to), reinterpret_cast<size_t*>(from));
+  rig::expect(bad == 0, "other calls: step %d", bad);
   MUST(xio_team_destroy(t.world(), team));
   return rig::verdict("amdgpu/collectives", t);
 }

@@ -266,10 +266,8 @@ void sentences(const rig::team& t, const place& p) {
   for (const sentence& wanted : k_named) {
     RUN(one_mistake, 1, 1, t.ctx, p, number++);
     expect_sentence(t, wanted, "");
-    RUN(just_quiet, 1, 1, t.ctx, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), wanted.status, "quiet after a mistake");
-    RUN(just_quiet, 1, 1, t.ctx, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "the quiet after that");
+    rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), wanted.status, "quiet after a mistake");
+    rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "the quiet after that");
     expect_sentence(t, wanted, " after quiet");
   }
 }
@@ -277,18 +275,17 @@ void sentences(const rig::team& t, const place& p) {
 void registration(const rig::team& t, const place& p, const rig::device_array<unsigned char>& foreign) {
   const xio_status_t unregistered = t.route == "direct" ? XIO_OK : XIO_ERR_NOT_REGISTERED;
   const rig::device_array<int> statuses(3);
-  const int to = (t.me + 1) % t.n;
   for (const bool registered : {false, true}) {
     if (registered) MUST(xio_mem_register(t.world(), foreign.data(), 2 * k_foreign));
     rig::team::write(p.sym, std::vector<unsigned char>(k_bytes, rig::k_poison));
     t.barrier();
-    RUN(use_foreign, 1, 1, t.ctx, p, to, statuses.data(), statuses.data() + 1, statuses.data() + 2);
+    RUN(use_foreign, 1, 1, t.ctx, p, t.right, statuses.data(), statuses.data() + 1, statuses.data() + 2);
     t.barrier();
     const xio_status_t wanted = registered ? XIO_OK : unregistered;
     const std::vector<int> got = statuses.get();
-    rig::expect_status(static_cast<xio_status_t>(got[0]), wanted, "put of unregistered memory");
-    rig::expect_status(static_cast<xio_status_t>(got[1]), wanted, "get into unregistered memory");
-    rig::expect_status(static_cast<xio_status_t>(got[2]), wanted, "quiet after it");
+    rig::expect_status(got[0], wanted, "put of unregistered memory");
+    rig::expect_status(got[1], wanted, "get into unregistered memory");
+    rig::expect_status(got[2], wanted, "quiet after it");
     if (registered) MUST(xio_mem_unregister(t.world(), foreign.data()));
     std::vector<unsigned char> image(k_bytes, rig::k_poison);
     for (size_t i = 0; i < k_foreign && wanted == XIO_OK; ++i) image[i] = static_cast<unsigned char>(i + 1);
@@ -322,19 +319,17 @@ int main() {
   rig::team::write(p.sym, poison);
   rig::team::write(p.word, std::vector<uint64_t>{4711});
   t.barrier();
-  const rig::device_array<int> bad(1), bad_early(1), bad_together(1);
-  RUN(mistakes, 1, 1, t.ctx, p, bad.data());
-  RUN(early_mistakes, 1, 1, t.ctx, p, bad_early.data());
-  RUN(mistakes_together, 1, 96, t.ctx, p, bad_together.data());
+  const int bad = rig::result_of(mistakes, 1, 1, t.ctx, p), bad_early = rig::result_of(early_mistakes, 1, 1, t.ctx, p),
+            bad_together = rig::result_of(mistakes_together, 1, 96, t.ctx, p);
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "mistake %d had another result", bad.get()[0]);
-  rig::expect(bad_early.get()[0] == 0, "early mistake %d had another result", bad_early.get()[0]);
-  rig::expect(bad_together.get()[0] == 0, "mistake %d of a workgroup had another result", bad_together.get()[0]);
+  rig::expect(bad == 0, "mistake %d had another result", bad);
+  rig::expect(bad_early == 0, "early mistake %d had another result", bad_early);
+  rig::expect(bad_together == 0, "mistake %d of a workgroup had another result", bad_together);
   rig::expect_same(rig::team::read(p.sym, k_bytes), poison, "memory after mistakes");
   rig::expect(rig::team::read(p.word, 1)[0] == 4711, "a word changed by a mistake");
 #if defined(XIO_PLATFORM_HOST)
-  RUN(call_host, 1, 64, t.world(), bad.data());
-  rig::expect(bad.get()[0] == XIO_ERR_STATE, "a call of the host in a kernel is %d", bad.get()[0]);
+  const int called = rig::result_of(call_host, 1, 64, t.world());
+  rig::expect(called == XIO_ERR_STATE, "a call of the host in a kernel is %d", called);
 #endif
   sentences(t, p);
   registration(t, p, foreign);

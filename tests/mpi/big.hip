@@ -52,22 +52,18 @@ int main() {
   const rig::team t({.heap_bytes = 2 * k_room + (64 << 20)});
   auto* dst = t.symmetric_raw<unsigned char>(k_room);
   auto* src = t.symmetric_raw<unsigned char>(k_room);
-  const int pe = (t.me + 1) % t.n;
   RUN(fill, 4, 64, reinterpret_cast<uint64_t*>(src), true);
   for (const bool by_put : {true, false}) {
     const uint64_t shift = by_put ? 3 : 1;
-    const rig::device_array<int> status(1);
     const rig::device_array<uint64_t> wrong(1);
     RUN(fill, 4, 64, reinterpret_cast<uint64_t*>(dst), false);
     t.barrier();
-    if (by_put)
-      RUN(put_big, 1, 64, t.ctx, dst + shift, src + 1, pe, status.data());
-    else
-      RUN(get_big, 1, 1, t.ctx, dst + shift, src + 1, pe, status.data());
+    const int status = by_put ? rig::result_of(put_big, 1, 64, t.ctx, dst + shift, src + 1, t.right)
+                              : rig::result_of(get_big, 1, 1, t.ctx, dst + shift, src + 1, t.right);
     t.barrier();
     RUN(check, 4, 64, dst, shift, src + 1, wrong.data());
     const char* what = by_put ? "put of 4 GiB + 1" : "get of 4 GiB + 1";
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
+    rig::expect_status(status, XIO_OK, what);
     rig::expect(wrong.get()[0] == 0, "%s: %llu words wrong", what, static_cast<unsigned long long>(wrong.get()[0]));
   }
   return rig::verdict("big", t, false);

@@ -65,14 +65,12 @@ void all_sizes(const place& p, const char* name) {
   for (const size_t bytes :
        {size_t{1}, size_t{3}, size_t{8}, size_t{63}, size_t{2048}, size_t{4095}, size_t{4097}, k_most, k_large}) {
     if (bytes == k_large && p.t.n > 8) continue;
-    const rig::device_array<int> bad(1);
     const size_t room = 2 * static_cast<size_t>(p.t.n) * std::max(bytes, k_most);
     rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));
     p.t.barrier();
-    RUN((moves<K, Wave>), 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes, bad.data());
+    const int bad = rig::result_of(moves<K, Wave>, 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes);
     p.t.barrier();
-    rig::expect(bad.get()[0] == 0, "%s of %zu bytes by a %s: step %d", name, bytes, Wave ? "wave" : "workgroup",
-                bad.get()[0]);
+    rig::expect(bad == 0, "%s of %zu bytes by a %s: step %d", name, bytes, Wave ? "wave" : "workgroup", bad);
     const auto found = rig::team::read(p.dst, room);
     const size_t end = (K == broadcast ? 1 : static_cast<size_t>(p.t.n)) * bytes;
     rig::expect(end == room / 2 || found[end] == 0xee, "%s of %zu bytes wrote behind its end", name, bytes);
@@ -184,11 +182,10 @@ template <xio_reduction Op, class T, bool Wave = false>
 void reduce(const place& p, const char* name, size_t most = 20000) {
   // Packets, parts, and what goes in shares; the last not in whole words, and once from an odd place on.
   for (const size_t count : {size_t{1}, size_t{7}, 5000 / sizeof(T), most / sizeof(T) - 1}) {
-    const rig::device_array<int> bad(1);
     const size_t shift = count == 5000 / sizeof(T) ? 1 : 0;
-    RUN((reduces<Op, T, Wave>), 1, Wave ? 40 : 64, p.t.ctx, p.team, reinterpret_cast<T*>(p.dst) + shift,
-        reinterpret_cast<T*>(p.src) + shift, count, bad.data());
-    rig::expect(bad.get()[0] == 0, "reduce %s of %zu: step %d", name, count, bad.get()[0]);
+    const int bad = rig::result_of(reduces<Op, T, Wave>, 1, Wave ? 40 : 64, p.t.ctx, p.team,
+                                   reinterpret_cast<T*>(p.dst) + shift, reinterpret_cast<T*>(p.src) + shift, count);
+    rig::expect(bad == 0, "reduce %s of %zu: step %d", name, count, bad);
     p.t.barrier();
   }
 }
@@ -304,9 +301,9 @@ void several_at_once(const place& p) {
   std::vector<int> pes;
   for (int pe = p.t.me % 2; pe < p.t.n; pe += 2) pes.push_back(pe);
   MUST(xio_team_create(p.t.world(), pes.data(), pes.size(), &halves));
-  const rig::device_array<int> bad(1);
-  RUN(together, 4, 64, p.t.ctx, p.team, halves, p.dst, p.src, size_t{2400} * static_cast<size_t>(p.t.n), bad.data());
-  rig::expect(bad.get()[0] == 0, "four collectives at once: step %d", bad.get()[0]);
+  const int bad =
+      rig::result_of(together, 4, 64, p.t.ctx, p.team, halves, p.dst, p.src, size_t{2400} * static_cast<size_t>(p.t.n));
+  rig::expect(bad == 0, "four collectives at once: step %d", bad);
   p.t.barrier();
   MUST(xio_team_destroy(p.t.world(), halves));
 }
@@ -376,15 +373,15 @@ void unlike_calls(const place& p) {
     const char* what = last ? "the call after those" : k_unlike[step].what;
     const rig::device_array<int> status(8);
     p.t.barrier();
-    RUN(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, step, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), last ? XIO_OK : XIO_ERR_ARG, what);
+    rig::expect_status(rig::result_of(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, step), last ? XIO_OK : XIO_ERR_ARG,
+                       what);
     if (last) return;
     xio_error_info_t info = XIO_ERROR_INFO_INIT;
     MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
     // A mistake below a root that had sent its data down a tree comes to all by the next call.
     if (step == k_no_such_root && p.t.n >= k_tree && (p.t.ctx.flags & xio::dev::ctx_all_mapped) == 0) {
-      RUN(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, k_unlike_calls, status.data());
-      rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_ARG, "the call after a broadcast");
+      rig::expect_status(rig::result_of(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, k_unlike_calls), XIO_ERR_ARG,
+                         "the call after a broadcast");
     }
     const char* wanted = p.t.me == 0 ? k_unlike[step].at_pe_0 : k_unlike[step].at_others;
     // In rounds and trees a member may hear of the mistake from one that has heard of it.

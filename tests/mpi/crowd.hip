@@ -67,13 +67,13 @@ void one_ring(const rig::team& t) {
   rig::team::write(out, words_of(t.me, k_count));
   t.barrier();
   const rig::device_array<int> bad(1);
-  hipLaunchKernelGGL(crowd, dim3(k_groups), dim3(k_threads), k_room, nullptr, t.ctx, in, out, signal, (t.me + 1) % t.n,
+  hipLaunchKernelGGL(crowd, dim3(k_groups), dim3(k_threads), k_room, nullptr, t.ctx, in, out, signal, t.right,
                      bad.data());
   MUST(hipGetLastError());
   MUST(hipDeviceSynchronize());
-  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "the crowd");
+  rig::expect_status(bad.get()[0], XIO_OK, "the crowd");
   t.barrier();
-  expect_words(rig::team::read(in, k_count), (t.me + t.n - 1) % t.n, "the crowd");
+  expect_words(rig::team::read(in, k_count), t.left, "the crowd");
   rig::expect(rig::team::read(signal, 1)[0] == k_groups, "the crowd: signals");
 }
 
@@ -91,16 +91,16 @@ void several_streams(const rig::team& t) {
     for (unsigned s = 0; s < k_streams; ++s) {
       const size_t at = (s * k_launches + launch) * k_launch;
       hipLaunchKernelGGL(stream_work, dim3(k_stream_groups), dim3(96), 0, streams[s], t.ctx, in + at, out + at,
-                         signals + s, (t.me + 1) % t.n, bad.data());
+                         signals + s, t.right, bad.data());
       MUST(hipGetLastError());
     }
   for (hipStream_t& s : streams) {
     MUST(hipStreamSynchronize(s));
     MUST(hipStreamDestroy(s));
   }
-  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "several streams");
+  rig::expect_status(bad.get()[0], XIO_OK, "several streams");
   t.barrier();
-  expect_words(rig::team::read(in, k_count), (t.me + t.n - 1) % t.n, "several streams");
+  expect_words(rig::team::read(in, k_count), t.left, "several streams");
   for (const uint64_t got : rig::team::read(signals, k_streams))
     rig::expect(got == k_launches * k_stream_groups, "several streams: %llu signals",
                 static_cast<unsigned long long>(got));

@@ -116,12 +116,11 @@ void all_ways(const rig::team& t, xio_team_t team, unsigned char* room, const ch
   // Packets, parts, shares or rounds; the last two not in whole words, and once from an odd place on.
   for (const size_t count : {size_t{3}, size_t{121}, size_t{1331}, size_t{15001}})
     for (const bool scatter : {false, true}) {
-      const rig::device_array<int> bad(1);
       const size_t shift = count == 1331 ? sizeof(T) : 0;
       auto* const to = reinterpret_cast<T*>(dst + shift);
-      RUN((reduces<Op, T>), 1, 64, t.ctx, team, to, to + 15104, sums, count, scatter, bad.data());
-      rig::expect(bad.get()[0] == 0, "%s of %zu %s, %s: step %d", Op == xio_reduction::min ? "min" : "max", count, name,
-                  scatter ? "scattered" : "whole", bad.get()[0]);
+      const int bad = rig::result_of(reduces<Op, T>, 1, 64, t.ctx, team, to, to + 15104, sums, count, scatter);
+      rig::expect(bad == 0, "%s of %zu %s, %s: step %d", Op == xio_reduction::min ? "min" : "max", count, name,
+                  scatter ? "scattered" : "whole", bad);
       t.barrier();
     }
 }

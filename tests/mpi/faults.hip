@@ -256,11 +256,10 @@ void try_one(place& p, int call, rig::scope s, size_t bytes, mistake m, who w, c
   std::snprintf(what, sizeof what, "%s of %zu bytes by a %s, %s at %s", k_call_names[call], bytes,
                 rig::k_scope_names[s], k_mistake_names[m], k_who_names[w]);
   const outcome o = p.out.get()[0];
-  rig::expect_status(static_cast<xio_status_t>(o.status), is_good ? XIO_OK : XIO_ERR_ARG, what);
+  rig::expect_status(o.status, is_good ? XIO_OK : XIO_ERR_ARG, what);
   rig::expect(o.next == XIO_OK && o.data == 0, "the call after %s: %s, %d words wrong", what,
               xio_status_name(static_cast<xio_status_t>(o.next)), o.data);
-  rig::expect_status(static_cast<xio_status_t>(o.quiet), m == kept_error && wrong ? XIO_ERR_PE : XIO_OK,
-                     "quiet after it");
+  rig::expect_status(o.quiet, m == kept_error && wrong ? XIO_ERR_PE : XIO_OK, "quiet after it");
   rig::expect_same(rig::team::read(p.heap, 2 * p.room), is_good ? h.after : h.before, what);
 }
 
@@ -317,8 +316,7 @@ void strangers(place& p) {
       p.t.barrier();
       RUN(alone<rig::workgroup>, 1, 64, p.t.ctx, team, good_call(p, call, 8), p.out.data());
       p.t.barrier();
-      rig::expect_status(static_cast<xio_status_t>(p.out.get()[0].status),
-                         team.id == ended.id ? XIO_ERR_STATE : XIO_ERR_ARG, k_call_names[call]);
+      rig::expect_status(p.out.get()[0].status, team.id == ended.id ? XIO_ERR_STATE : XIO_ERR_ARG, k_call_names[call]);
       rig::expect_same(rig::team::read(p.heap, 2 * p.room), wanted, k_call_names[call]);
     }
   rig::expect(rig::team::read(static_cast<uint64_t*>(reused), numbers.size()) == numbers,
@@ -338,7 +336,7 @@ void absent(place& p, int call, rig::scope s, size_t bytes, int missing) {
     const auto begin = std::chrono::steady_clock::now();
     run(p, good_call(p, call, bytes), s, false);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    rig::expect_status(static_cast<xio_status_t>(p.out.get()[0].status), XIO_ERR_TIMEOUT, k_call_names[call]);
+    rig::expect_status(p.out.get()[0].status, XIO_ERR_TIMEOUT, k_call_names[call]);
     rig::expect(took.count() < 1.2 * k_wait_s + 0.3, "%s of %zu bytes by a %s, %d of %d absent: %.2f s",
                 k_call_names[call], bytes, rig::k_scope_names[s], missing, p.t.n, took.count());
     xio_error_info_t info = XIO_ERROR_INFO_INIT;

@@ -184,7 +184,7 @@ void use_all(const held& h, bool by_loads, const char* when, bool finalized) {
     const auto status = static_cast<xio_status_t>(out.get()[0]);
     rig::expect(status == XIO_ERR_STATE || (heap && status == XIO_OK), "%s after its %s: %s", k_families[f].name, when,
                 xio_status_name(status));
-    rig::expect_status(static_cast<xio_status_t>(out.get()[1]), XIO_ERR_STATE, "quiet behind it");
+    rig::expect_status(out.get()[1], XIO_ERR_STATE, "quiet behind it");
   }
 }
 

@@ -103,19 +103,15 @@ void by_addresses(const rig::team& t) {
 void between_kernels(const rig::team& t) {
   auto* out = t.symmetric<uint64_t>(k_words);
   auto* in = t.symmetric<uint64_t>(k_words);
-  const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
   for (uint64_t round = 1; round <= 4; ++round) {
-    const rig::device_array<int> bad(1);
     write_words(out, words_of(t.me, round));
     write_words(in, std::vector<uint64_t>(k_words, 0));
     t.barrier();
-    if (round % 2 == 0)
-      RUN(send, 1, 128, t.ctx, in, out, right, bad.data());
-    else
-      RUN(fetch, 1, 128, t.ctx, in, out, left, bad.data());
+    const int bad = round % 2 == 0 ? rig::result_of(send, 1, 128, t.ctx, in, out, t.right)
+                                   : rig::result_of(fetch, 1, 128, t.ctx, in, out, t.left);
     t.barrier();
-    rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel");
-    rig::expect(read_words(in, k_words) == words_of(left, round), "round %d: what came is not what was sent",
+    rig::expect_status(bad, XIO_OK, "a kernel");
+    rig::expect(read_words(in, k_words) == words_of(t.left, round), "round %d: what came is not what was sent",
                 static_cast<int>(round));
     t.barrier();
   }
@@ -128,7 +124,7 @@ void atomics(const rig::team& t) {
   constexpr unsigned k_groups = 3, k_threads = 64;
   for (int pe = 0; pe < t.n; ++pe) RUN(change, k_groups, k_threads, t.ctx, words, pe, bad.data());
   t.barrier();
-  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "atomics");
+  rig::expect_status(bad.get()[0], XIO_OK, "atomics");
   const std::vector<uint64_t> got = read_words(words, 3);
   const auto n = static_cast<uint64_t>(t.n);
   rig::expect(got[0] == 3 * n * k_groups * k_threads, "the sum is %llu", static_cast<unsigned long long>(got[0]));
@@ -160,7 +156,7 @@ void during_a_kernel(const rig::team& t) {
   MUST(hipStreamDestroy(stream));
   rig::expect(responses == k_turns, "%llu of %llu words got a reply", static_cast<unsigned long long>(responses),
               static_cast<unsigned long long>(k_turns));
-  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, "a kernel that the host speaks with");
+  rig::expect_status(bad.get()[0], XIO_OK, "a kernel that the host speaks with");
 }
 
 }  // namespace

@@ -83,15 +83,13 @@ void relays(const rig::team& t, const inboxes& c, const ring_of_pes& p) {
       rig::team::write(p.in, std::vector<unsigned char>(k_most, rig::k_poison));
       t.barrier();
       const rig::device_array<uint32_t> wrong(1), got(1);
-      const rig::device_array<int> bad(1);
-      RUN(relay<S>, 1, k_threads_of[S], c.ctx, p, bytes, bytes > 4097 ? 4u : 20u, nbi, wrong.data(), got.data(),
-          bad.data());
+      const int bad = rig::result_of(relay<S>, 1, k_threads_of[S], c.ctx, p, bytes, bytes > 4097 ? 4u : 20u, nbi,
+                                     wrong.data(), got.data());
       t.barrier();
       const std::vector<unsigned char> in = rig::team::read(p.in, k_most);
       bool beside = false;
       for (uint32_t i = bytes; i < k_most; ++i) beside |= in[i] != rig::k_poison;
-      rig::expect(bad.get()[0] == 0, "relay by a %s, %u bytes, nbi %d: step %d failed", rig::k_scope_names[S], bytes,
-                  nbi, bad.get()[0]);
+      rig::expect(bad == 0, "relay by a %s, %u bytes, nbi %d: step %d failed", rig::k_scope_names[S], bytes, nbi, bad);
       rig::expect(wrong.get()[0] == 0, "relay by a %s, %u bytes: %u bytes were not there when the immediate was",
                   rig::k_scope_names[S], bytes, wrong.get()[0]);
       rig::expect(!beside, "relay by a %s, %u bytes: bytes beside the message changed", rig::k_scope_names[S], bytes);
@@ -127,11 +125,10 @@ void floods(const rig::team& t, const ring_of_pes& p) {
   for (const uint32_t entries : {2u, 16u}) {
     const inboxes c(t, entries);
     const rig::device_array<uint32_t> got(1);
-    const rig::device_array<int> bad(1);
     t.barrier();
-    RUN(flood, 2, 1, c.ctx, in, out, count, p.right, p.left, got.data(), bad.data());
+    const int bad = rig::result_of(flood, 2, 1, c.ctx, in, out, count, p.right, p.left, got.data());
     t.barrier();
-    rig::expect(bad.get()[0] == 0, "flood, %u entries: step %d failed", entries, bad.get()[0]);
+    rig::expect(bad == 0, "flood, %u entries: step %d failed", entries, bad);
   }
 }
 
@@ -165,13 +162,12 @@ void crowds(const rig::team& t) {
     for (const uint32_t entries : {8u, 512u}) {
       const inboxes c(t, entries, pool ? senders : 0);
       const rig::device_array<uint32_t> marks(senders * threads * static_cast<size_t>(t.n));
-      const rig::device_array<int> bad(1);
       t.barrier();
-      RUN(crowd, 2 * senders, threads, c.ctx, marks.data(), senders, t.n, pool, bad.data());
+      const int bad = rig::result_of(crowd, 2 * senders, threads, c.ctx, marks.data(), senders, t.n, pool);
       t.barrier();
       uint32_t wrong = 0;
       for (const uint32_t mark : marks.get()) wrong += mark != 1;
-      rig::expect(bad.get()[0] == 0, "crowd, %u entries, pool %d: step %d failed", entries, pool, bad.get()[0]);
+      rig::expect(bad == 0, "crowd, %u entries, pool %d: step %d failed", entries, pool, bad);
       rig::expect(wrong == 0, "crowd, %u entries, pool %d: %u immediates were not taken once", entries, pool, wrong);
     }
   }
@@ -210,10 +206,9 @@ __global__ void mistakes(xio_ctx_t ctx, xio_ctx_t without, unsigned char* sym, u
 void misuse(const rig::team& t, const inboxes& c) {
   auto* sym = t.symmetric<unsigned char>(16);
   const rig::device_array<uint32_t> got(1);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(mistakes, 1, 1, c.ctx, t.ctx, sym, got.data(), t.n, bad.data());
-  rig::expect(bad.get()[0] == 0, "mistake %d had another result", bad.get()[0]);
+  const int bad = rig::result_of(mistakes, 1, 1, c.ctx, t.ctx, sym, got.data(), t.n);
+  rig::expect(bad == 0, "mistake %d had another result", bad);
   for (const uint32_t entries : {1u, 3u, 100u, 131072u}) {
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.immediates = entries;
@@ -255,9 +250,9 @@ void nobody_takes() {
   const rig::device_array<uint32_t> got(1);
   const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(overfill, 1, 1, c.ctx, (t.me + 1) % t.n, wanted, bad.data());
+  RUN(overfill, 1, 1, c.ctx, t.right, wanted, bad.data());
   t.barrier();
-  RUN(take_rest, 1, 1, c.ctx, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, wanted, got.data(), bad.data());
+  RUN(take_rest, 1, 1, c.ctx, t.left, t.right, wanted, got.data(), bad.data());
   t.barrier();
   rig::expect(bad.get()[0] == 0, "nobody takes: step %d failed", bad.get()[0]);
 }
@@ -272,9 +267,7 @@ int main() {
   ring_of_pes p{};
   p.in = t.symmetric<unsigned char>(k_most);
   p.out = t.symmetric<unsigned char>(k_most);
-  p.me = t.me;
-  p.left = (t.me + t.n - 1) % t.n;
-  p.right = (t.me + 1) % t.n;
+  p.me = t.me, p.left = t.left, p.right = t.right;
   {
     const inboxes c(t, 8);
     relays<rig::thread>(t, c, p);

@@ -265,17 +265,16 @@ void all(const rig::team& t, const char* how) {
   auto* b = t.symmetric<board>(1);
   auto* out = t.symmetric<uint64_t>(k_words + 1);
   const uint64_t turns = rig::is_short() ? 4 : rig::shared_gpus(t) ? 30 : 200;
-  const players p{t.me, (t.me + t.n - 1) % t.n, (t.me + 1) % t.n, t.n, turns};
+  const players p{t.me, t.left, t.right, t.n, turns};
   for (const uint32_t words : {1u, 3u, 500u, k_words}) {
     if (rig::is_short() && words > 3) continue;
     for (const int kind : {by_p, by_put, by_atomic, by_signal}) {
       clear(t, b);
       const rig::device_array<uint32_t> wrong(1);
-      const rig::device_array<int> bad(1);
-      RUN(message_passing, 1, 1, t.ctx, b, out, words, kind, p, wrong.data(), bad.data());
+      const int bad = rig::result_of(message_passing, 1, 1, t.ctx, b, out, words, kind, p, wrong.data());
       t.barrier();
-      rig::expect(bad.get()[0] == 0, "message passing (%s), %u words, flag by %s: step %d failed", how, words,
-                  k_flag_names[kind], bad.get()[0]);
+      rig::expect(bad == 0, "message passing (%s), %u words, flag by %s: step %d failed", how, words,
+                  k_flag_names[kind], bad);
       rig::expect(wrong.get()[0] == 0, "message passing (%s), %u words, flag by %s: %u words too late", how, words,
                   k_flag_names[kind], wrong.get()[0]);
     }

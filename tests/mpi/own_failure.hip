@@ -88,11 +88,10 @@ void by_rdma(const rig::team& t) {
       RUN(put_and_wait, 1, n, ctx, to, never, into.data(), kind, status.data());
       const long long took = clock.ms();
       for (unsigned i = 0; i < n; ++i)
-        rig::expect_status(static_cast<xio_status_t>(status.get()[i]), XIO_ERR_TRANSPORT, "a wait beside a failure");
+        rig::expect_status(status.get()[i], XIO_ERR_TRANSPORT, "a wait beside a failure");
       expect_failure(t, ctx, "rdma", took);
       std::printf("kind %d: %lld ms\n", kind, took);
-      RUN(wait_for_what_is_there, 1, 1, ctx, there, status.data());
-      rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "a wait for what is there");
+      rig::expect_status(rig::result_of(wait_for_what_is_there, 1, 1, ctx, there), XIO_OK, "a wait for what is there");
     }
     t.barrier();
     MUST(xio_ctx_destroy(t.world(), ctx));
@@ -114,7 +113,7 @@ void by_drive(const rig::team& t, const std::string& directory) {
     RUN(read_and_wait, 1, 1, t.ctx, storage, memory, never, into.data(), uint64_t{200}, status.data());
     const long long took = clock.ms();
     for (const int got : status.get())
-      rig::expect_status(static_cast<xio_status_t>(got), XIO_ERR_TIMEOUT, "a read that is lost, and a wait beside it");
+      rig::expect_status(got, XIO_ERR_TIMEOUT, "a read that is lost, and a wait beside it");
     expect_failure(t, t.ctx, "nvme", took);
     MUST(xio_storage_close(t.world(), storage));
   }

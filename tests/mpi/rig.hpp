@@ -77,12 +77,14 @@ class team {
     MUST(xio_init(&init, &world_));
     me = xio_my_pe(world_);
     n = xio_n_pes(world_);
+    right = (me + 1) % n;
+    left = (me + n - 1) % n;
     xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
     attr.bulk_bytes = o.bulk_bytes;
     attr.pool = o.pool;
     attr.ring_depth = o.ring_depth;
     MUST(xio_ctx_create(world_, &attr, &ctx));
-    route = xio_route_name(world_, ctx, 8, (me + 1) % n);
+    route = xio_route_name(world_, ctx, 8, right);
   }
   team& operator=(team&&) = delete;
   ~team() {
@@ -120,7 +122,7 @@ class team {
     return out;
   }
 
-  int me = -1, n = 0;
+  int me = -1, n = 0, right = -1, left = -1;  // the last two are neighbours in a ring of all
   xio_ctx_t ctx{};
   std::string route;
 
@@ -161,6 +163,14 @@ inline bool shared_gpus(const team& t) {
     MUST(hipDeviceSynchronize());                                                     \
   } while (0)
 
+// What a kernel stored to the int that is its last argument: 0 if nothing.
+template <class... Parameters, class... Arguments>
+int result_of(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, const Arguments&... arguments) {
+  const device_array<int> result(1);
+  RUN(kernel, blocks, threads, arguments..., result.data());
+  return result.get()[0];
+}
+
 // XIO_TEST_SHORT=1: as few turns as show an order that is missing, for runs of many programs that differ a little
 // (tests/amdgpu/sites).
 inline bool is_short() {
@@ -187,8 +197,10 @@ __attribute__((format(printf, 2, 3))) inline bool expect(bool good, const char* 
   return false;
 }
 
-inline void expect_status(xio_status_t got, xio_status_t wanted, const char* what) {
-  expect(got == wanted, "%s: %s, expected %s", what, xio_status_name(got), xio_status_name(wanted));
+// Statuses of kernels come as numbers.
+inline void expect_status(int got, xio_status_t wanted, const char* what) {
+  const char* const name = xio_status_name(static_cast<xio_status_t>(got));
+  expect(got == wanted, "%s: %s, expected %s", what, name, xio_status_name(wanted));
 }
 
 // Compares whole memories, so that a byte written beside its place is seen as well as one that did not come.

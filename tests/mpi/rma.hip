@@ -69,13 +69,12 @@ void all_sizes(const rig::team& t, unsigned char* dst, unsigned char* src, int s
   const std::vector<item> items = make_items(all_pairs);
   const size_t bytes = end_of(items);
   const rig::device_array<item> table(items);
-  const rig::device_array<int> bad(1);
   std::vector<unsigned char> wanted(bytes, rig::k_poison);
   rig::team::write(dst, wanted);
   t.barrier();
   const int target = (t.me + shift) % t.n;
-  RUN((move<S, Put>), rig::k_blocks, rig::k_threads, t.ctx, dst, src, table.data(), static_cast<uint32_t>(items.size()),
-      target, static_cast<int>(how), bad.data());
+  const int bad = rig::result_of(move<S, Put>, rig::k_blocks, rig::k_threads, t.ctx, dst, src, table.data(),
+                                 static_cast<uint32_t>(items.size()), target, static_cast<int>(how));
   t.barrier();
   // These bytes came from the PE that has us as target, or from our target by get.
   const std::vector<unsigned char> from = rig::source_of(Put ? (t.me - shift + t.n) % t.n : target, k_source_bytes);
@@ -83,7 +82,7 @@ void all_sizes(const rig::team& t, unsigned char* dst, unsigned char* src, int s
   char what[128];
   std::snprintf(what, sizeof what, "%s, %s, %s, with PE +%d", Put ? "put" : "get", rig::k_scope_names[S],
                 k_mode_names[how], shift);
-  rig::expect_status(static_cast<xio_status_t>(bad.get()[0]), XIO_OK, what);
+  rig::expect_status(bad, XIO_OK, what);
   rig::expect_same(rig::team::read(dst, bytes), wanted, what);
   t.barrier();
 }

@@ -77,9 +77,10 @@ struct player {
 bool dies(const player& p) { return std::count(p.dying.begin(), p.dying.end(), p.me) != 0; }
 
 void publish(const player& p, uint64_t* word, uint64_t value, const char* when) {
-  const rig::device_array<int> pes(p.living), status(1);
-  RUN(put_to_all, 1, 1, p.ctx, word, value, pes.data(), static_cast<int>(p.living.size()), status.data());
-  rig::expect(status.get()[0] == XIO_OK, "%s, %s: publishing to the living: %d", p.name.c_str(), when, status.get()[0]);
+  const rig::device_array<int> pes(p.living);
+  const int n = static_cast<int>(p.living.size());
+  const int status = rig::result_of(put_to_all, 1, 1, p.ctx, word, value, pes.data(), n);
+  rig::expect(status == XIO_OK, "%s, %s: publishing to the living: %d", p.name.c_str(), when, status);
 }
 
 // --- Until some die ---------------------------------------------------------------------------------------
@@ -93,19 +94,15 @@ void die_soon(int ms) {
 
 // One call of the kind; anything but XIO_OK says that others have died.
 xio_status_t call_once(player& p) {
-  const rig::device_array<int> status(4);
   if (p.what == "put") {
+    const rig::device_array<int> status(4);
     ++p.round;
     RUN(ring, 1, 1, p.ctx, p.s, link{p.me, (p.me + 1) % p.n, (p.me + p.n - 1) % p.n}, p.round, status.data());
     for (const int one : status.get())
       if (one != 0) return static_cast<xio_status_t>(one);
-    RUN(barriers, 1, 1, p.ctx, 1, status.data());
-    return static_cast<xio_status_t>(status.get()[0]);
+    return static_cast<xio_status_t>(rig::result_of(barriers, 1, 1, p.ctx, 1));
   }
-  if (p.what == "barrier") {
-    RUN(barriers, 1, 1, p.ctx, 20, status.data());
-    return static_cast<xio_status_t>(status.get()[0]);
-  }
+  if (p.what == "barrier") return static_cast<xio_status_t>(rig::result_of(barriers, 1, 1, p.ctx, 20));
   if (p.what == "team") {
     xio_team_t team{};
     const xio_status_t made = xio_team_world(p.world, &team);
@@ -203,25 +200,22 @@ void expect_ring(player& p, const xio_ctx_t& ctx, const char* when) {
     for (int k = 0; k < 4; ++k)
       rig::expect(got[static_cast<size_t>(k)] == 0, "%s, %s: ring, step %d: %d", p.name.c_str(), when, k,
                   got[static_cast<size_t>(k)]);
-    RUN(barriers, 1, 1, ctx, 8, status.data());
-    rig::expect(status.get()[0] == XIO_OK, "%s, %s: barrier of all: %d", p.name.c_str(), when, status.get()[0]);
+    const int all = rig::result_of(barriers, 1, 1, ctx, 8);
+    rig::expect(all == XIO_OK, "%s, %s: barrier of all: %d", p.name.c_str(), when, all);
   }
 }
 
 void expect_dead_refused(const player& p, const xio_ctx_t& ctx, const char* when) {
-  const rig::device_array<int> status(2);
   for (const int pe : p.dying) {
-    RUN(put_to, 1, 1, ctx, p.s, link{p.me, pe, 0}, status.data());
-    rig::expect(status.get()[0] == XIO_ERR_PEER, "%s, %s: a put to PE %d: %d", p.name.c_str(), when, pe,
-                status.get()[0]);
+    const int status = rig::result_of(put_to, 1, 1, ctx, p.s, link{p.me, pe, 0});
+    rig::expect(status == XIO_ERR_PEER, "%s, %s: a put to PE %d: %d", p.name.c_str(), when, pe, status);
   }
 }
 
 void expect_same_heap(player& p, const xio_shrink_report_t& report) {
   publish(p, &p.s->hash[p.me], report.heap_hash, "hashes");
-  const rig::device_array<int> status(1);
-  RUN(barriers, 1, 1, p.ctx, 1, status.data());
-  rig::expect(status.get()[0] == XIO_OK, "%s: barrier behind hashes: %d", p.name.c_str(), status.get()[0]);
+  const int status = rig::result_of(barriers, 1, 1, p.ctx, 1);
+  rig::expect(status == XIO_OK, "%s: barrier behind hashes: %d", p.name.c_str(), status);
   const auto all = rig::team::read(p.s->hash, k_most);
   for (const int pe : p.living)
     rig::expect(all[static_cast<size_t>(pe)] == report.heap_hash, "%s: the heaps of PEs %d and %d differ",
@@ -231,7 +225,6 @@ void expect_same_heap(player& p, const xio_shrink_report_t& report) {
 }
 
 void use_all(player& p, const xio_team_t& old_team) {
-  const rig::device_array<int> status(1);
   xio_team_t team{}, again{};
   xio_ctx_t ctx{};
   void* block = nullptr;
@@ -242,12 +235,12 @@ void use_all(player& p, const xio_team_t& old_team) {
   if (p.what != "some") expect_dead_refused(p, ctx, "a new ctx");
   rig::expect_status(xio_team_world(p.world, &team), XIO_OK, "xio_team_world");
   rig::expect(team.n_pes == p.living.size(), "%s: the team of the world has %u members", p.name.c_str(), team.n_pes);
-  RUN(team_barriers, 1, 1, ctx, team, status.data());
-  rig::expect(status.get()[0] == XIO_OK, "%s: a barrier of the new team: %d", p.name.c_str(), status.get()[0]);
+  int status = rig::result_of(team_barriers, 1, 1, ctx, team);
+  rig::expect(status == XIO_OK, "%s: a barrier of the new team: %d", p.name.c_str(), status);
   rig::expect_status(xio_team_split_strided(p.world, team, 0, 1, 1, &again), XIO_OK, "xio_team_split_strided");
   if (p.what != "some") {
-    RUN(team_barriers, 1, 1, p.ctx, old_team, status.data());
-    rig::expect(status.get()[0] == XIO_ERR_PEER, "%s: a barrier of the old team: %d", p.name.c_str(), status.get()[0]);
+    status = rig::result_of(team_barriers, 1, 1, p.ctx, old_team);
+    rig::expect(status == XIO_ERR_PEER, "%s: a barrier of the old team: %d", p.name.c_str(), status);
     xio_team_t over{};
     rig::expect_status(xio_team_split_strided(p.world, old_team, 0, 1, 1, &over), XIO_ERR_STATE,
                        "a split of the old team");
@@ -316,13 +309,12 @@ void go_on(player& p, const xio_team_t& old_team, const std::vector<uint64_t>& p
   const auto report = shrink(p);
   p.round = report.view * 1000000;  // some have come further than others
   rig::expect_status(xio_ctx_refresh(p.world, &p.ctx), XIO_OK, "xio_ctx_refresh");
-  const rig::device_array<int> status(1);
-  RUN(barriers, 1, 1, p.ctx, 1, status.data());  // its quiet reports what was lost
+  rig::result_of(barriers, 1, 1, p.ctx, 1);  // its quiet reports what was lost
   rig::expect_status(xio_host_barrier(p.world), XIO_OK, "xio_host_barrier");
   expect_ring(p, p.ctx, "refreshed");
   expect_same_heap(p, report);
   expect_dead_refused(p, p.ctx, "refreshed");
-  RUN(barriers, 1, 1, p.ctx, 1, status.data());
+  rig::result_of(barriers, 1, 1, p.ctx, 1);
   use_all(p, old_team);
   if (p.what == "stop") {
     if (p.me == p.living[0])

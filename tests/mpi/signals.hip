@@ -67,15 +67,13 @@ void relays(const rig::team& t, const ring_of_pes& p) {
       rig::team::write(p.in, std::vector<unsigned char>(k_most, rig::k_poison));
       t.barrier();
       const rig::device_array<uint32_t> wrong(1);
-      const rig::device_array<int> bad(1);
       const uint32_t rounds = rig::is_short() ? 3 : bytes > 4097 ? 5 : 20;
-      RUN(relay<S>, 1, k_threads_of[S], t.ctx, p, bytes, rounds, op, nbi, wrong.data(), bad.data());
+      const int bad = rig::result_of(relay<S>, 1, k_threads_of[S], t.ctx, p, bytes, rounds, op, nbi, wrong.data());
       t.barrier();
       const std::vector<unsigned char> in = rig::team::read(p.in, k_most);
       bool beside = false;
       for (uint32_t i = bytes; i < k_most; ++i) beside |= in[i] != rig::k_poison;
-      rig::expect(bad.get()[0] == 0, "relay by a %s, %u bytes, op %d: step %d failed", rig::k_scope_names[S], bytes, op,
-                  bad.get()[0]);
+      rig::expect(bad == 0, "relay by a %s, %u bytes, op %d: step %d failed", rig::k_scope_names[S], bytes, op, bad);
       rig::expect(wrong.get()[0] == 0, "relay by a %s, %u bytes, op %d: %u bytes were not there when the signal was",
                   rig::k_scope_names[S], bytes, op, wrong.get()[0]);
       rig::expect(!beside, "relay by a %s, %u bytes: bytes beside the message changed", rig::k_scope_names[S], bytes);
@@ -150,20 +148,18 @@ void pass_all_packets(const rig::team& t, const ring_of_pes& ring) {
   p.right = ring.right;
   p.me = ring.me;
   for (const uint32_t bytes : {4u, 8u, 28u, 64u}) {
-    const rig::device_array<int> bad(1);
     rig::team::write(p.slots, std::vector<uint64_t>(2 * k_packet / 4));
     rig::team::write(p.taken, std::vector<uint64_t>(1));
     t.barrier();
-    RUN(pass_packets, 1, 1, t.ctx, p, bytes, bad.data());
+    const int bad = rig::result_of(pass_packets, 1, 1, t.ctx, p, bytes);
     t.barrier();
-    rig::expect(bad.get()[0] == 0, "packets of %u bytes: step %d failed", bytes, bad.get()[0]);
+    rig::expect(bad == 0, "packets of %u bytes: step %d failed", bytes, bad);
     const std::vector<uint64_t> slots = rig::team::read(p.slots, 2 * k_packet / 4);
     for (uint32_t i = bytes / 4; i < k_packet / 4; ++i)
       rig::expect(slots[i] == 0 && slots[i + k_packet / 4] == 0, "packets of %u bytes: word %u changed", bytes, i);
   }
-  const rig::device_array<int> bad(1);
-  RUN(refuse_packets, 1, 1, t.ctx, p, t.n, bad.data());
-  rig::expect(bad.get()[0] == 0, "wrong packets: step %d failed", bad.get()[0]);
+  const int bad = rig::result_of(refuse_packets, 1, 1, t.ctx, p, t.n);
+  rig::expect(bad == 0, "wrong packets: step %d failed", bad);
   t.barrier();
 }
 
@@ -199,11 +195,11 @@ void counters(const rig::team& t) {
   auto* dst = t.symmetric<uint64_t>(messages * words);
   auto* src = t.symmetric<uint64_t>(words);
   auto* words_of_two = t.symmetric<uint64_t>(2);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(count, 1, 1, t.ctx, dst, src, words_of_two, words_of_two + 1, messages, words, (t.me + 1) % t.n, bad.data());
+  const int bad =
+      rig::result_of(count, 1, 1, t.ctx, dst, src, words_of_two, words_of_two + 1, messages, words, t.right);
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "counters: step %d failed", bad.get()[0]);
+  rig::expect(bad == 0, "counters: step %d failed", bad);
   const std::vector<uint64_t> got = rig::team::read(dst, messages * words);
   uint64_t wrong = 0;
   for (uint32_t i = 0; i < messages; ++i)
@@ -224,18 +220,15 @@ int main() {
   p.out = t.symmetric<unsigned char>(k_most);
   p.data = t.symmetric<uint64_t>(1);
   p.room = t.symmetric<uint64_t>(1);
-  p.me = t.me;
-  p.left = (t.me + t.n - 1) % t.n;
-  p.right = (t.me + 1) % t.n;
+  p.me = t.me, p.left = t.left, p.right = t.right;
   relays<rig::thread>(t, p);
   relays<rig::wave>(t, p);
   relays<rig::workgroup>(t, p);
   auto* sig = t.symmetric<uint64_t>(1);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(add_everywhere, 1, 70, t.ctx, sig, t.n, bad.data());
+  const int bad = rig::result_of(add_everywhere, 1, 70, t.ctx, sig, t.n);
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "adding everywhere: step %d failed", bad.get()[0]);
+  rig::expect(bad == 0, "adding everywhere: step %d failed", bad);
   counters(t);
   pass_all_packets(t, p);
   return rig::verdict("signals", t);

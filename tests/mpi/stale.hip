@@ -90,7 +90,7 @@ void registered_meanwhile(const rig::team& t) {
   for (uint64_t kernel = 0; kernel < k_kernels; ++kernel) {
     std::memset(shared, 0, sizeof(talk));
     t.barrier();
-    hipLaunchKernelGGL(put_meanwhile, dim3(1), dim3(1), 0, stream, t.ctx, to, from.data(), (t.me + 1) % t.n, host);
+    hipLaunchKernelGGL(put_meanwhile, dim3(1), dim3(1), 0, stream, t.ctx, to, from.data(), t.right, host);
     MUST(hipGetLastError());
     for (uint32_t i = 0; i < k_steps; ++i) {
       if (i % 2 == 1) MUST(xio_mem_register(t.world(), from.data(), k_bytes));
@@ -101,7 +101,7 @@ void registered_meanwhile(const rig::team& t) {
     }
     MUST(hipStreamSynchronize(stream));
     for (uint32_t i = 0; i < k_steps; ++i)
-      rig::expect_status(static_cast<xio_status_t>(host->status[i]), i % 2 == 1 ? XIO_OK : XIO_ERR_NOT_REGISTERED,
+      rig::expect_status(host->status[i], i % 2 == 1 ? XIO_OK : XIO_ERR_NOT_REGISTERED,
                          "a put of memory that is registered, or not, while the kernel runs");
     t.barrier();
   }

@@ -36,9 +36,8 @@ struct ring_of_pes {
   uint64_t* word = nullptr;  // the signal, and the data behind it
 };
 
-int play_round(const ring_of_pes& r, uint64_t round, const uint64_t* given, const rig::device_array<int>& status) {
-  RUN(pass_on, 1, 1, r.ctx, r.word, given, round, (r.me + 1) % r.n, status.data());
-  const int failed = status.get()[0];
+int play_round(const ring_of_pes& r, uint64_t round, const uint64_t* given) {
+  const int failed = rig::result_of(pass_on, 1, 1, r.ctx, r.word, given, round, (r.me + 1) % r.n);
   return failed != XIO_OK ? failed : xio_host_barrier(r.world);
 }
 
@@ -56,7 +55,6 @@ int main(int argc, char** argv) {
   void* word = nullptr;
   MUST(xio_calloc(r.world, 2, sizeof(uint64_t), &word));
   r.word = static_cast<uint64_t*>(word);
-  const rig::device_array<int> status(1);
   const rig::device_array<uint64_t> given(1);
   MUST(xio_mem_register(r.world, given.data(), sizeof(uint64_t)));
   MUST(xio_host_barrier(r.world));
@@ -66,7 +64,7 @@ int main(int argc, char** argv) {
   clock_type::time_point began;
   for (uint64_t round = 1; failed == XIO_OK; ++round) {
     began = clock_type::now();
-    failed = play_round(r, round, given.data(), status);
+    failed = play_round(r, round, given.data());
     if (failed == XIO_OK && agreed(r.world, all && is_there(folder + "/continued"), &failed)) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

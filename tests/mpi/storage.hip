@@ -421,17 +421,15 @@ void taken_over(rig::team& t, unsigned char* memory, const std::string& director
   rig::team::write(memory, std::vector<unsigned char>(512, 1));
   xio_ctx_t other{};
   MUST(xio_ctx_create(t.world(), nullptr, &other));
-  const rig::device_array<int> status(1);
-  RUN(fail_once, 1, 1, other, second.storage, memory, status.data());
-  rig::expect(status.get()[0] == XIO_ERR_STORAGE, "another ctx's comparison: status %d", status.get()[0]);
+  rig::expect_status(rig::result_of(fail_once, 1, 1, other, second.storage, memory), XIO_ERR_STORAGE,
+                     "another ctx's comparison");
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), other, &info));
   rig::expect_status(info.status, XIO_ERR_STORAGE, "the ctx that compared");
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
   rig::expect(std::strcmp(info.engine, "nvme") != 0, "the ctx that used what was there before reads \"%s\"",
               info.sentence);
-  RUN(just_quiet, 1, 1, t.ctx, status.data());
-  rig::expect(status.get()[0] == XIO_OK, "its quiet: status %d", status.get()[0]);
+  rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "its quiet");
   MUST(xio_ctx_destroy(t.world(), other));
 }
 

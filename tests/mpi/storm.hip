@@ -112,12 +112,11 @@ int main() {
   for (uint64_t round = 1; round <= 3; ++round) {
     rig::team::write(m.in, std::vector<unsigned char>(k_area, rig::k_poison));
     t.barrier();
-    const rig::device_array<int> bad(1);
-    RUN(storm, k_storm_blocks, k_storm_threads, t.ctx, m, (t.me + 1) % t.n, round * counts, bad.data());
-    rig::expect(bad.get()[0] == 0, "round %d: status %s", static_cast<int>(round),
-                xio_status_name(static_cast<xio_status_t>(bad.get()[0])));
+    const int bad = rig::result_of(storm, k_storm_blocks, k_storm_threads, t.ctx, m, t.right, round * counts);
+    rig::expect(bad == 0, "round %d: status %s", static_cast<int>(round),
+                xio_status_name(static_cast<xio_status_t>(bad)));
     t.barrier();
-    expect_slots(rig::team::read(m.in, k_area), (t.me + t.n - 1) % t.n);
+    expect_slots(rig::team::read(m.in, k_area), t.left);
     rig::expect(rig::team::read(m.signal, 1)[0] == round * signals, "signals");
     rig::expect(rig::team::read(m.counter, 1)[0] == round * counts, "counts");
     t.barrier();

@@ -64,9 +64,8 @@ void pass_words(const place& p) {
   const xio_team_t* team = nullptr;
   MUST(xio_ctx_device(p.t.world(), p.t.ctx, &ctx));
   MUST(xio_team_device(p.t.world(), p.team, &team));
-  const rig::device_array<int> status(1);
-  RUN(barrier_by_words, 1, 1, ctx, team, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "a ctx and a team as words");
+  const int status = rig::result_of(barrier_by_words, 1, 1, ctx, team);
+  rig::expect_status(status, XIO_OK, "a ctx and a team as words");
   rig::expect_status(xio_team_device(p.t.world(), xio_team_t{}, &team), XIO_ERR_STATE, "the empty team as a word");
 }
 

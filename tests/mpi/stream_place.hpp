@@ -23,8 +23,8 @@ struct place {
   xio_status_t* status;  // of the host, which kernels reach
   xio_stream_attr_t attr;
 
-  int next() const { return (t.me + 1) % t.n; }
-  int last() const { return (t.me + t.n - 1) % t.n; }
+  int next() const { return t.right; }
+  int last() const { return t.left; }
   size_t room() const { return static_cast<size_t>(t.n) * k_most + 1024; }
   void sync() const { MUST(hipStreamSynchronize(stream)); }
   // Block `to` of the source of PE `from`.

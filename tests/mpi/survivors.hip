@@ -366,9 +366,8 @@ void expect_teams_refused(const survivor& p) {
 // None of them changes anything, and none waits for those who do not come.
 void expect_collectives_refused(const survivor& p) {
   const auto began = clock_type::now();
-  const rig::device_array<int> status(1);
-  RUN(all_come, 1, 1, p.ctx, status.data());
-  rig::expect(status.get()[0] == XIO_ERR_PEER, "%s: a barrier of all: %d", p.name.c_str(), status.get()[0]);
+  const int status = rig::result_of(all_come, 1, 1, p.ctx);
+  rig::expect(status == XIO_ERR_PEER, "%s: a barrier of all: %d", p.name.c_str(), status);
   expect_quiets(p, true, "behind a barrier");
   expect_teams_refused(p);
   rig::expect_status(xio_ctx_recover(p.world, p.ctx), XIO_ERR_PEER, "xio_ctx_recover");
@@ -393,9 +392,8 @@ void survive(survivor& p) {
   for (const int pe : p.dying) expect_life(p, pe, stopped ? XIO_PE_SILENT : XIO_PE_DEAD);
   if (!stopped && std::string(xio_route_name(p.world, p.ctx, 8, p.dying[0])) == "rdma") {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const rig::device_array<int> put(1);
-    RUN(put_once, 1, 1, p.ctx, p.s, link{p.me, p.dying.back()}, put.data());
-    rig::expect(put.get()[0] != XIO_OK, "%s: a put to PE %d, which is dead, is XIO_OK", p.name.c_str(), p.dying.back());
+    const int put = rig::result_of(put_once, 1, 1, p.ctx, p.s, link{p.me, p.dying.back()});
+    rig::expect(put != XIO_OK, "%s: a put to PE %d, which is dead, is XIO_OK", p.name.c_str(), p.dying.back());
   }
   exclude_them(p, stopped);
   __atomic_store_n(enough, 1, __ATOMIC_RELAXED);
@@ -466,9 +464,8 @@ int main(int argc, char** argv) {
   p.before = p.ctx;
   p.ways = ways_of(p, p.ctx);
   if (lives) expect_wrong_arguments(p);
-  const rig::device_array<int> status(1);
-  RUN(tell_pid, 1, 1, p.ctx, p.s, static_cast<uint64_t>(getpid()), p.me, p.n, status.data());
-  rig::expect(status.get()[0] == XIO_OK, "pids: %d", status.get()[0]);
+  const int status = rig::result_of(tell_pid, 1, 1, p.ctx, p.s, static_cast<uint64_t>(getpid()), p.me, p.n);
+  rig::expect(status == XIO_OK, "pids: %d", status);
   MUST(xio_host_barrier(p.world));
   if (!lives) die(p);
   go_on(p, "before all");

@@ -38,11 +38,10 @@ template <scope S>
 void barriers(const rig::team& t) {
   auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n));
   auto* out = t.symmetric<uint64_t>(1);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(rounds<S>, 1, k_threads_of[S], t.ctx, slots, out, 100u, t.me, t.n, bad.data());
+  const int bad = rig::result_of(rounds<S>, 1, k_threads_of[S], t.ctx, slots, out, 100u, t.me, t.n);
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "barrier by a %s: step %d failed", rig::k_scope_names[S], bad.get()[0]);
+  rig::expect(bad == 0, "barrier by a %s: step %d failed", rig::k_scope_names[S], bad);
 }
 
 // --- Barriers by several queues ----------------------------------------------------------------------
@@ -204,11 +203,10 @@ void wait_family(const rig::team& t, const char* type) {
   auto* area = t.symmetric<wait_area<T>>(1);
   const std::vector<int> mask = {1, 0, 1, 0, 0, 0, 0, 0};
   const rig::device_array<int> leave_out(mask);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(waits<T>, 1, 1, t.ctx, area, leave_out.data(), (t.me + 1) % t.n, (t.me + t.n - 1) % t.n, bad.data());
+  const int bad = rig::result_of(waits<T>, 1, 1, t.ctx, area, leave_out.data(), t.right, t.left);
   t.barrier();
-  rig::expect(bad.get()[0] == 0, "waits on %s: step %d failed", type, bad.get()[0]);
+  rig::expect(bad == 0, "waits on %s: step %d failed", type, bad);
 }
 
 template <class T>
@@ -221,12 +219,10 @@ void vector_wait_family(const rig::team& t, const char* type) {
   std::vector<T> wanted(k_words);
   for (size_t i = 0; i < k_words; ++i) wanted[i] = static_cast<T>(i + 1);
   const rig::device_array<T> values(wanted);
-  const rig::device_array<int> vector_bad(1);
-  RUN(vector_waits<T>, 1, 1, t.ctx, area, leave_out.data(), values.data(), (t.me + 1) % t.n, (t.me + t.n - 1) % t.n,
-      vector_bad.data());
+  const int vector_bad =
+      rig::result_of(vector_waits<T>, 1, 1, t.ctx, area, leave_out.data(), values.data(), t.right, t.left);
   t.barrier();
-  rig::expect(vector_bad.get()[0] == 0, "waits on %s, a value for each word: step %d failed", type,
-              vector_bad.get()[0]);
+  rig::expect(vector_bad == 0, "waits on %s, a value for each word: step %d failed", type, vector_bad);
 }
 
 // --- Loops of one's own ------------------------------------------------------------------------------
@@ -306,14 +302,13 @@ void loops(const rig::team& t) {
   auto* to = t.symmetric<char>(65536);
   for (int kind = 0; kind < k_look_kinds; ++kind) {
     if (may_race(kind)) continue;
-    const rig::device_array<int> bad(1);
-    RUN(looks, 1, wave + 1, t.ctx, kind, words, reinterpret_cast<uint32_t*>(from), t.me, wave, bad.data());
-    rig::expect(bad.get()[0] == 0, "a loop of %s: step %d", k_looks[kind], bad.get()[0]);
+    const int bad =
+        rig::result_of(looks, 1, wave + 1, t.ctx, kind, words, reinterpret_cast<uint32_t*>(from), t.me, wave);
+    rig::expect(bad == 0, "a loop of %s: step %d", k_looks[kind], bad);
   }
   for (const int lanes : {2, 64, 100}) {
-    const rig::device_array<int> bad(1);
-    RUN(tests_of_puts, 1, lanes, t.ctx, to, from, (t.me + 1) % t.n, bad.data());
-    rig::expect(bad.get()[0] == 0, "loops of xio_test by %d lanes", lanes);
+    const int bad = rig::result_of(tests_of_puts, 1, lanes, t.ctx, to, from, t.right);
+    rig::expect(bad == 0, "loops of xio_test by %d lanes", lanes);
   }
   t.barrier();
 }
@@ -365,7 +360,7 @@ void workgroup_contexts(const rig::team& t) {
   const rig::device_array<uint32_t> served(1);
   const rig::device_array<int> bad(1), bad_empty(1);
   t.barrier();
-  RUN(own_contexts, blocks, 32, t.ctx, slots, out, (t.me + 1) % t.n, served.data(), bad.data());
+  RUN(own_contexts, blocks, 32, t.ctx, slots, out, t.right, served.data(), bad.data());
   t.barrier();
   RUN(empty_pool, 1, 96, t.ctx, bad_empty.data());
   rig::expect(bad.get()[0] == 0 && served.get()[0] == blocks, "contexts of workgroups: step %d failed, %u served",
@@ -411,21 +406,19 @@ __global__ void float_that_stays(xio_ctx_t ctx, float* word, int* bad) {
 void float_in_a_sentence(const rig::team& t) {
   auto* word = t.symmetric<float>(1);
   rig::team::write(word, std::vector<float>{0.25f});
-  const rig::device_array<int> bad(1);
-  RUN(float_that_stays, 1, 1, t.ctx, word, bad.data());
+  const int bad = rig::result_of(float_that_stays, 1, 1, t.ctx, word);
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
   MUST(xio_ctx_error(t.world(), t.ctx, &info));
-  rig::expect(bad.get()[0] == 0 && std::strstr(info.sentence, ">= 1.5 ") && std::strstr(info.sentence, "held 0.25;"),
+  rig::expect(bad == 0 && std::strstr(info.sentence, ">= 1.5 ") && std::strstr(info.sentence, "held 0.25;"),
               "a wait for a float: \"%s\"", info.sentence);
   t.barrier();
 }
 
 void timeouts(const rig::team& t) {
   auto* words = t.symmetric<uint64_t>(2);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(nobody_signals, 1, 1, t.ctx, words, t.me, t.n, bad.data());
-  rig::expect(bad.get()[0] == 0, "waits for signals that never come: step %d failed", bad.get()[0]);
+  const int bad = rig::result_of(nobody_signals, 1, 1, t.ctx, words, t.me, t.n);
+  rig::expect(bad == 0, "waits for signals that never come: step %d failed", bad);
   t.barrier();
 }
 
@@ -453,8 +446,7 @@ void rests(const rig::team& t) {
     t.barrier();
     usleep(25000 + 1000 * static_cast<unsigned>(round));
     const auto begin = std::chrono::steady_clock::now();
-    if (round % t.n == t.me)
-      RUN(put_word, 1, 1, t.ctx, word, static_cast<uint64_t>(round), (t.me + 1) % t.n, bad.data());
+    if (round % t.n == t.me) RUN(put_word, 1, 1, t.ctx, word, static_cast<uint64_t>(round), t.right, bad.data());
     late += std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(90);
     t.barrier();
     const bool mine = (round + 1) % t.n == t.me;

@@ -122,7 +122,7 @@ void splits(const rig::team& t, xio_team_t everybody) {
 
 void wrong_calls(const rig::team& t, xio_team_t everybody) {
   xio_team_t out{};
-  const std::vector<int> twice = {t.me, t.me}, none_such = {t.me, t.n}, mine = {t.me, (t.me + 1) % t.n};
+  const std::vector<int> twice = {t.me, t.me}, none_such = {t.me, t.n}, mine = {t.me, t.right};
   rig::expect_status(xio_team_create(t.world(), twice.data(), 2, &out), XIO_ERR_ARG, "a PE twice");
   rig::expect_status(xio_team_create(t.world(), none_such.data(), 2, &out), XIO_ERR_PE, "no such PE");
   if (t.n > 1) rig::expect_status(xio_team_create(t.world(), mine.data(), 2, &out), XIO_ERR_ARG, "lists that differ");
@@ -149,11 +149,7 @@ void expect_sentence(const rig::team& t, const char* wanted) {
 // PE 0 calls a barrier where the others sync; then it does not come at all.
 void unlike_calls(const rig::team& t, xio_team_t everybody) {
   if (t.n < 2) return;
-  const rig::device_array<int> status(1);
-  const auto call = [&](xio_team_t team, bool quiet) {
-    RUN(sync_once, 1, 64, t.ctx, team, quiet, status.data());
-    return static_cast<xio_status_t>(status.get()[0]);
-  };
+  const auto call = [&](xio_team_t team, bool quiet) { return rig::result_of(sync_once, 1, 64, t.ctx, team, quiet); };
   t.barrier();
   rig::expect_status(call(everybody, t.me == 0), XIO_ERR_ARG, "another call than the others");
   expect_sentence(t, t.me == 0 ? "xio_team_barrier on team 1 (" : "xio_team_sync on team 1 (");
@@ -194,8 +190,7 @@ void a_shared_channel(const rig::team& t, xio_team_t everybody) {
     MUST(hipMemcpy(&ticks, &static_cast<xio::dev::world_view*>(t.ctx.world)->ticks_per_ms, sizeof ticks,
                    hipMemcpyDeviceToHost));
     RUN(sync_by_two, 2, 64, t.ctx, own, 100 * ticks, status.data());
-    for (const int one : status.get())
-      rig::expect_status(static_cast<xio_status_t>(one), XIO_ERR_TIMEOUT, "two workgroups without PE 0");
+    for (const int one : status.get()) rig::expect_status(one, XIO_ERR_TIMEOUT, "two workgroups without PE 0");
     expect_sentence(t, "another call of this PE has used the channel meanwhile");
   } else {
     std::this_thread::sleep_for(std::chrono::milliseconds(2000));
@@ -206,16 +201,14 @@ void a_shared_channel(const rig::team& t, xio_team_t everybody) {
 
 // Kernels that use a team after its end, also when other memory or another team lies where it lay.
 void after_the_end(const rig::team& t, xio_team_t everybody) {
-  const rig::device_array<int> status(1);
   xio_team_t ended{}, next{};
   MUST(xio_team_split_strided(t.world(), everybody, 0, 1, t.n, &ended));
-  RUN(sync_once, 1, 64, t.ctx, ended, false, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "before its end");
+  rig::expect_status(rig::result_of(sync_once, 1, 64, t.ctx, ended, false), XIO_OK, "before its end");
   MUST(xio_team_destroy(t.world(), ended));
   for (int step = 0; step < 2; ++step) {
     if (step == 1) MUST(xio_team_split_strided(t.world(), everybody, 0, 1, t.n, &next));
-    RUN(sync_once, 1, 64, t.ctx, xio_team_channel(ended, step), false, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_STATE, "after its end");
+    rig::expect_status(rig::result_of(sync_once, 1, 64, t.ctx, xio_team_channel(ended, step), false), XIO_ERR_STATE,
+                       "after its end");
     expect_sentence(t, "the team was destroyed; ");
   }
   MUST(xio_team_destroy(t.world(), next));
@@ -276,9 +269,7 @@ struct place {
   size_t count;
 };
 xio_status_t call_by(const rig::team& t, const place& p, moving what, size_t bytes) {
-  const rig::device_array<int> status(1);
-  RUN(call_once, 1, 64, t.ctx, p.team, what, p.dst, p.src, bytes, status.data());
-  return static_cast<xio_status_t>(status.get()[0]);
+  return static_cast<xio_status_t>(rig::result_of(call_once, 1, 64, t.ctx, p.team, what, p.dst, p.src, bytes));
 }
 xio_engine_stats_t sent_by(const rig::team& t) {
   xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
@@ -383,11 +374,10 @@ int messages() {
   rig::team::write(p.src, source_of(t.me, 0, count));
   count_messages(t, p);
   if (t.n >= 16) a_bad_member(t, p);
-  const rig::device_array<int> bad(1);
   t.barrier();
-  RUN(in_a_row, 1, 64, t.ctx, p.team, reinterpret_cast<uint64_t*>(p.dst), reinterpret_cast<uint64_t*>(p.src),
-      bad.data());
-  rig::expect(bad.get()[0] == 0, "sixty broadcasts in a row: step %d", bad.get()[0]);
+  const int bad = rig::result_of(in_a_row, 1, 64, t.ctx, p.team, reinterpret_cast<uint64_t*>(p.dst),
+                                 reinterpret_cast<uint64_t*>(p.src));
+  rig::expect(bad == 0, "sixty broadcasts in a row: step %d", bad);
   t.barrier();
   MUST(xio_team_destroy(t.world(), p.team));
   return rig::verdict("teams messages", t);

@@ -35,13 +35,12 @@ void expect_work_done(const rig::team& t, uint64_t* in, uint64_t* out, uint64_t*
   for (size_t i = 0; i < k_words; ++i) words[i] = word(t.me, i);
   rig::team::write(out, words);
   t.barrier();
-  const rig::device_array<int> status(1);
-  RUN(work, 1, 1, t.ctx, in, out, signal, k_words * sizeof *in, (t.me + 1) % t.n, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "a put");
+  const int status = rig::result_of(work, 1, 1, t.ctx, in, out, signal, k_words * sizeof *in, t.right);
+  rig::expect_status(status, XIO_OK, "a put");
   t.barrier();
   const std::vector<uint64_t> got = rig::team::read(in, k_words);
   size_t wrong = 0;
-  for (size_t i = 0; i < k_words; ++i) wrong += got[i] != word((t.me + t.n - 1) % t.n, i);
+  for (size_t i = 0; i < k_words; ++i) wrong += got[i] != word(t.left, i);
   rig::expect(wrong == 0, "a put in round %llu: %zu words are wrong", static_cast<unsigned long long>(round), wrong);
   rig::expect(rig::team::read(signal, 1)[0] == round, "the signal of round %llu",
               static_cast<unsigned long long>(round));
@@ -73,7 +72,7 @@ void expect_time_out(const rig::team& t, const uint64_t* never) {
   RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
   const std::vector<int> got = status.get();
   for (size_t i = 0; i < got.size(); ++i)
-    rig::expect_status(static_cast<xio_status_t>(got[i]), i == 3 ? XIO_OK : XIO_ERR_TIMEOUT, "a wait in vain");
+    rig::expect_status(got[i], i == 3 ? XIO_OK : XIO_ERR_TIMEOUT, "a wait in vain");
   expect_sentence(t, "xio_signal_wait_until: the word at ", " did not become == 77 within XIO_TIMEOUT_MS, it held 0;");
 }
 
@@ -104,35 +103,32 @@ void expect_named(const rig::team& t, const int* never) {
       {"xio_wait_counter: the word at ", "did not become >= 9 within"},
       {"xio_wait_packet: the packet of flag 5 at ", "has not come within XIO_TIMEOUT_MS"},
   };
-  const rig::device_array<int> status(1);
   const rig::device_array<uint32_t> packet(1);
   const rig::device_array<uint64_t> usual(1), unused(1);
   RUN(set_limit, 1, 1, t.ctx, k_limit_ms, usual.data());
   int which = 0;
   for (const auto& n : named) {
-    RUN(wait_each, 1, 1, t.ctx, never, packet.data(), which++, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_TIMEOUT, n.call);
+    rig::expect_status(rig::result_of(wait_each, 1, 1, t.ctx, never, packet.data(), which++), XIO_ERR_TIMEOUT, n.call);
     expect_sentence(t, n.call, n.words);
   }
   RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
-  RUN(just_quiet, 1, 1, t.ctx, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "quiet after waits in vain");
+  rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "quiet after waits in vain");
 }
 
 // PE 0 comes to a barrier alone, and reads which PE is missing. The other comes when that is over.
 void expect_alone(const rig::team& t) {
-  const rig::device_array<int> status(1);
+  int status = XIO_OK;
   const rig::device_array<uint64_t> usual(1), unused(1);
   if (t.me == 0) {
     RUN(set_limit, 1, 1, t.ctx, k_limit_ms, usual.data());
-    RUN(just_sync, 1, 1, t.ctx, status.data());
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_ERR_TIMEOUT, "a sync alone");
+    status = rig::result_of(just_sync, 1, 1, t.ctx);
+    rig::expect_status(status, XIO_ERR_TIMEOUT, "a sync alone");
     expect_sentence(t, "a barrier or sync of all: PE 1 has not come to number ", " within XIO_TIMEOUT_MS, ");
     RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
   }
   t.barrier();
-  if (t.me == 1) RUN(just_sync, 1, 1, t.ctx, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), t.me == 0 ? XIO_ERR_TIMEOUT : XIO_OK, "the other's");
+  if (t.me == 1) status = rig::result_of(just_sync, 1, 1, t.ctx);
+  rig::expect_status(status, t.me == 0 ? XIO_ERR_TIMEOUT : XIO_OK, "the other's");
   t.barrier();
 }
 

@@ -124,7 +124,7 @@ int main() {
     now = sum.get()[0];
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
-  rig::expect_status(static_cast<xio_status_t>(now.status), XIO_OK, "the transfer");
+  rig::expect_status(now.status, XIO_OK, "the transfer");
   rig::expect(now.wrong == 0, "%llu blocks arrived wrong", static_cast<unsigned long long>(now.wrong));
   std::printf("soak: PE %d, route %s: %llu blocks, %llu bytes in %.1f s, %.1f MB/s with CRC, %llu wrong, %s\n", t.me,
               t.route.c_str(), static_cast<unsigned long long>(now.blocks), static_cast<unsigned long long>(now.bytes),

@@ -16,11 +16,10 @@ __global__ void put_word(xio_ctx_t ctx, uint64_t* to, uint64_t value, int pe, in
 }
 
 void exchange(const rig::team& t, uint64_t* words, int at, uint64_t value) {
-  const rig::device_array<int> status(1);
-  RUN(put_word, 1, 1, t.ctx, words + at, value + static_cast<uint64_t>(t.me), (t.me + 1) % t.n, status.data());
-  rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, "a put");
+  const int status = rig::result_of(put_word, 1, 1, t.ctx, words + at, value + static_cast<uint64_t>(t.me), t.right);
+  rig::expect_status(status, XIO_OK, "a put");
   t.barrier();
-  const int left = (t.me + t.n - 1) % t.n;
+  const int left = t.left;
   const uint64_t got = rig::team::read(words + at, 1)[0];
   rig::expect(got == value + static_cast<uint64_t>(left), "word %d is %llx", at, static_cast<unsigned long long>(got));
 }
