@@ -37,23 +37,21 @@ __global__ void get_values(xio_ctx_t ctx, const T* src, unsigned char* out, uint
 template <class T>
 void values(const rig::team& t, unsigned char* area, const char* type) {
   constexpr uint32_t count = 300;
-  const int to = (t.me + 1) % t.n, from = (t.me + t.n - 1) % t.n;
   std::vector<unsigned char> wanted(2 * count * sizeof(T), rig::k_poison);
   rig::team::write(area, wanted);
   t.barrier();
-  const rig::device_array<int> bad(1);
-  RUN(put_values<T>, 1, 100, t.ctx, reinterpret_cast<T*>(area), count, t.me, to, bad.data());
+  const int bad = rig::result_of(put_values<T>, 1, 100, t.ctx, reinterpret_cast<T*>(area), count, t.me, t.right);
   t.barrier();
   char what[64];
   std::snprintf(what, sizeof what, "xio_p<%s>", type);
-  rig::expect(bad.get()[0] == 0, "%s: an op failed", what);
-  const std::vector<unsigned char> theirs = rig::source_of(from, count * sizeof(T));
+  rig::expect(bad == 0, "%s: an op failed", what);
+  const std::vector<unsigned char> theirs = rig::source_of(t.left, count * sizeof(T));
   for (uint32_t i = 0; i < count; ++i)
     std::memcpy(wanted.data() + 2 * i * sizeof(T), theirs.data() + i * sizeof(T), sizeof(T));
   rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
 
   const rig::device_array<unsigned char> out(count * sizeof(T));
-  RUN(get_values<T>, 1, 100, t.ctx, reinterpret_cast<const T*>(area), out.data(), count, to);
+  RUN(get_values<T>, 1, 100, t.ctx, reinterpret_cast<const T*>(area), out.data(), count, t.right);
   std::snprintf(what, sizeof what, "xio_g<%s>", type);
   rig::expect_same(out.get(), rig::source_of(t.me, count * sizeof(T)), what);
   t.barrier();
@@ -98,23 +96,22 @@ uint64_t slots_of_rows(const queue_facts& q, uint32_t most, uint32_t width) {
 template <class T>
 void rows(const rig::team& t, unsigned char* area, const char* type) {
   constexpr uint32_t lanes = 128, guard = 3, values = lanes * (lanes + 1) / 2;
-  const int to = (t.me + 1) % t.n;
   const bool posts = t.route == "rdma";
   std::vector<unsigned char> wanted((values + (lanes + 1) * guard) * sizeof(T), rig::k_poison);
-  const std::vector<unsigned char> theirs = rig::source_of((t.me + t.n - 1) % t.n, wanted.size());
+  const std::vector<unsigned char> theirs = rig::source_of(t.left, wanted.size());
   rig::team::write(area, wanted);
   t.barrier();
   const rig::device_array<int> bad(1);
   const rig::device_array<queue_facts> queue(2);
   xio_engine_stats_t before = XIO_ENGINE_STATS_INIT, after = XIO_ENGINE_STATS_INIT;
   MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &before));
-  if (posts) RUN(look_at_queue, 1, 1, t.ctx, to, queue.data());
+  if (posts) RUN(look_at_queue, 1, 1, t.ctx, t.right, queue.data());
   uint32_t at = guard;
   for (uint32_t row = 1; row <= lanes; at += row + guard, ++row) {
-    RUN(put_row<T>, 1, row, t.ctx, reinterpret_cast<T*>(area), at, t.me, to, bad.data());
+    RUN(put_row<T>, 1, row, t.ctx, reinterpret_cast<T*>(area), at, t.me, t.right, bad.data());
     std::memcpy(wanted.data() + at * sizeof(T), theirs.data() + at * sizeof(T), row * sizeof(T));
   }
-  if (posts) RUN(look_at_queue, 1, 1, t.ctx, to, queue.data() + 1);
+  if (posts) RUN(look_at_queue, 1, 1, t.ctx, t.right, queue.data() + 1);
   MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &after));
   t.barrier();
   char what[64];
@@ -130,6 +127,22 @@ void rows(const rig::team& t, unsigned char* area, const char* type) {
   rig::expect(slots == right, "%s: %llu slots, expected %llu", what, static_cast<unsigned long long>(slots),
               static_cast<unsigned long long>(right));
 #endif
+  t.barrier();
+}
+
+// Poisons `bytes` of every PE's dst, lets all of them move(), and expects good statuses and what `lay` makes of the
+// poison by the source of the PE that this one's data comes from.
+template <class Move, class Lay>
+void expect_moved(const rig::team& t, unsigned char* dst, size_t bytes, bool by_put, const std::string& what,
+                  const Move& move, const Lay& lay) {
+  std::vector<unsigned char> wanted(bytes, rig::k_poison);
+  rig::team::write(dst, wanted);
+  t.barrier();
+  const int status = move();
+  t.barrier();
+  lay(wanted.data(), rig::source_of(by_put ? t.left : t.right, k_bytes).data());
+  rig::expect_status(status, XIO_OK, what.c_str());
+  rig::expect_same(rig::team::read(dst, bytes), wanted, what.c_str());
   t.barrier();
 }
 
@@ -149,27 +162,18 @@ __global__ void strided(xio_ctx_t ctx, T* dst, const T* src, stride_case s, int 
 
 template <class T, bool Put>
 void strides(const rig::team& t, unsigned char* dst, unsigned char* src, const char* type) {
-  const int to = (t.me + 1) % t.n;
-  const int writer = Put ? (t.me + t.n - 1) % t.n : to;
   for (const stride_case s : {stride_case{1, 1, 0}, {1, 1, 1}, {1, 1, 77}, {3, 1, 77}, {1, 5, 77}, {7, 2, 200}}) {
-    std::vector<unsigned char> wanted(8 * 200 * sizeof(T), rig::k_poison);
-    rig::team::write(dst, wanted);
-    t.barrier();
-    const rig::device_array<int> status(1);
-    RUN((strided<T, Put>), 1, 1, t.ctx, reinterpret_cast<T*>(dst) + 1, reinterpret_cast<const T*>(src) + 2, s, to,
-        status.data());
-    t.barrier();
-    const std::vector<unsigned char> from = rig::source_of(writer, k_bytes);
-    for (uint32_t i = 0; i < s.count; ++i) {
-      std::memcpy(wanted.data() + (1 + i * s.dst_stride) * sizeof(T), from.data() + (2 + i * s.src_stride) * sizeof(T),
-                  sizeof(T));
-    }
     char what[96];
     std::snprintf(what, sizeof what, "%s<%s>, strides %u and %u, %u elements", Put ? "xio_iput" : "xio_iget", type,
                   s.dst_stride, s.src_stride, s.count);
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
-    rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
-    t.barrier();
+    const auto move = [&] {
+      return rig::result_of(strided<T, Put>, 1, 1, t.ctx, reinterpret_cast<T*>(dst) + 1,
+                            reinterpret_cast<const T*>(src) + 2, s, t.right);
+    };
+    expect_moved(t, dst, 8 * 200 * sizeof(T), Put, what, move, [&](unsigned char* to, const unsigned char* from) {
+      for (uint32_t i = 0; i < s.count; ++i)
+        std::memcpy(to + (1 + i * s.dst_stride) * sizeof(T), from + (2 + i * s.src_stride) * sizeof(T), sizeof(T));
+    });
   }
 }
 
@@ -179,25 +183,22 @@ struct tile {
   uint32_t dst_pitch, src_pitch, width, height;
 };
 
-template <scope S>
-__global__ void put_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
-  const xio_status_t got = RIG_BY_SCOPE(S, xio_put_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  const xio_status_t last = xio_quiet(ctx);
+template <scope S, bool Puts>
+__global__ void move_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
+  xio_status_t got;
+  if constexpr (Puts)
+    got = RIG_BY_SCOPE(S, xio_put_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  else
+    got = RIG_BY_SCOPE(S, xio_get_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
+  const xio_status_t last = Puts ? xio_quiet(ctx) : XIO_OK;
   if (got != XIO_OK) *status = got;
   if (last != XIO_OK) *status = last;
-}
-
-template <scope S>
-__global__ void get_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, tile s, int pe, int* status) {
-  const xio_status_t got = RIG_BY_SCOPE(S, xio_get_2d, ctx, dst, s.dst_pitch, src, s.src_pitch, s.width, s.height, pe);
-  if (got != XIO_OK) *status = got;
 }
 
 // Writer or reader: a put goes to the right, a get comes from there.
 template <scope S, bool Puts>
 void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
   constexpr unsigned threads[] = {1, 32, 96};
-  const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
   for (const tile s : {tile{64, 64, 0, 5},
                        {64, 64, 64, 0},
                        {64, 64, 64, 9},
@@ -205,22 +206,17 @@ void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
                        {4097, 4096, 4096, 13},
                        {13, 11, 7, 1},
                        {300, 1000, 256, 64}}) {
-    std::vector<unsigned char> wanted(s.dst_pitch * (s.height + 1) + 64, rig::k_poison);
-    rig::team::write(dst, wanted);
-    t.barrier();
-    const rig::device_array<int> status(1);
-    if constexpr (Puts) RUN(put_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, right, status.data());
-    if constexpr (!Puts) RUN(get_tile<S>, 1, threads[S], t.ctx, dst + 5, src + 3, s, right, status.data());
-    t.barrier();
-    const std::vector<unsigned char> from = rig::source_of(Puts ? left : right, k_bytes);
-    for (uint32_t row = 0; row < s.height; ++row)
-      std::memcpy(wanted.data() + 5 + row * s.dst_pitch, from.data() + 3 + row * s.src_pitch, s.width);
     char what[96];
     std::snprintf(what, sizeof what, "xio_%s_2d by a %s, %u x %u bytes", Puts ? "put" : "get", rig::k_scope_names[S],
                   s.width, s.height);
-    rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
-    rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
-    t.barrier();
+    const auto move = [&] {
+      return rig::result_of(move_tile<S, Puts>, 1, threads[S], t.ctx, dst + 5, src + 3, s, t.right);
+    };
+    expect_moved(t, dst, s.dst_pitch * (s.height + 1) + 64, Puts, what, move,
+                 [&](unsigned char* to, const unsigned char* from) {
+                   for (uint32_t row = 0; row < s.height; ++row)
+                     std::memcpy(to + 5 + row * s.dst_pitch, from + 3 + row * s.src_pitch, s.width);
+                 });
   }
 }
 
@@ -251,22 +247,17 @@ void staged_copies(const rig::team& t, unsigned char* dst, unsigned char* src) {
   for (const row& r : {row{16, 0, 0}, row{512, 0, 0}, row{1024, 16, 48}, row{4099, 5, 5}, row{65536, 0, 0},
                        row{100003, 13, 29}, row{3000, 1, 2}}) {
     for (const bool puts : {true, false}) {
-      const int right = (t.me + 1) % t.n, left = (t.me + t.n - 1) % t.n;
-      std::vector<unsigned char> wanted(r.bytes + 256, rig::k_poison);
-      rig::team::write(dst, wanted);
-      t.barrier();
-      const rig::device_array<int> status(1);
-      hipLaunchKernelGGL(staged, dim3(1), dim3(64), k_stage + 128, nullptr, t.ctx, dst + r.dst_at, src + r.src_at,
-                         r.bytes, puts, right, status.data());
-      MUST(hipDeviceSynchronize());
-      t.barrier();
-      const std::vector<unsigned char> from = rig::source_of(puts ? left : right, k_bytes);
-      std::memcpy(wanted.data() + r.dst_at, from.data() + r.src_at, r.bytes);
-      char what[96];
-      std::snprintf(what, sizeof what, "staged %s of %u bytes", puts ? "put" : "get", r.bytes);
-      rig::expect_status(static_cast<xio_status_t>(status.get()[0]), XIO_OK, what);
-      rig::expect_same(rig::team::read(dst, wanted.size()), wanted, what);
-      t.barrier();
+      const auto move = [&] {
+        const rig::device_array<int> status(1);
+        hipLaunchKernelGGL(staged, dim3(1), dim3(64), k_stage + 128, nullptr, t.ctx, dst + r.dst_at, src + r.src_at,
+                           r.bytes, puts, t.right, status.data());
+        MUST(hipDeviceSynchronize());
+        return status.get()[0];
+      };
+      expect_moved(
+          t, dst, r.bytes + 256, puts,
+          std::string("staged ") + (puts ? "put" : "get") + " of " + std::to_string(r.bytes) + " bytes", move,
+          [&](unsigned char* to, const unsigned char* from) { std::memcpy(to + r.dst_at, from + r.src_at, r.bytes); });
     }
   }
 }
