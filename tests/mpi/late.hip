@@ -134,17 +134,27 @@ void lay_canary(pair_of_pes& p) {
   std::memset(p.plain.data(), k_canary, k_bytes);
 }
 
+// The end of a mode that cannot end well as a world.
+int verdict(const char* mode) {
+  std::printf("late %s: %d checks, %d failed\n", mode, rig::checks, rig::failures);
+  return rig::failures == 0 ? 0 : 1;
+}
+int end_without_peer(const pair_of_pes& p, const char* mode) {
+  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
+  return verdict(mode);
+}
+
 // The first get must succeed: links are up, and the op that follows is the first slow one.
 void expect_good_get(const pair_of_pes& p, const rig::device_array<results>& r) {
   RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_OK, "a get of a PE that runs");
+  rig::expect_status(r.get()[0].blocking, XIO_OK, "a get of a PE that runs");
 }
 
 void expect_late_get(const pair_of_pes& p, const rig::device_array<results>& r) {
   RUN(set_limit, 1, 1, p.ctx, k_limit_ms);
   RUN(get_twice, 1, 1, p.ctx, const_cast<unsigned char*>(p.plain.data()), p.mine, p.theirs, 1, r.data());
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_ERR_TIMEOUT, "a get that comes late");
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_ERR_TIMEOUT, "the wait for another");
+  rig::expect_status(r.get()[0].blocking, XIO_ERR_TIMEOUT, "a get that comes late");
+  rig::expect_status(r.get()[0].waited, XIO_ERR_TIMEOUT, "the wait for another");
 }
 
 void wait_for_word(const pair_of_pes& p, uint64_t value) {
@@ -171,9 +181,7 @@ int destroy(bool cold) {
   expect_canary(p, "after xio_ctx_destroy");
   MUST(xio_mem_unregister(p.world, p.plain.data()));
   p.words_of(1)[1] = 1;
-  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
-  std::printf("late destroy: %d checks, %d failed\n", rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return end_without_peer(p, "destroy");
 }
 
 // The peer's own NIC is the slow one.
@@ -193,16 +201,14 @@ int put() {
   std::this_thread::sleep_for(k_watch);
   expect_canary(p, "a put of a peer after xio_ctx_destroy");
   p.words_of(1)[1] = 1;
-  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
-  std::printf("late put: %d checks, %d failed\n", rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return end_without_peer(p, "put");
 }
 
 void expect_round_trips(const pair_of_pes& p, const rig::device_array<results>& r) {
   auto* in = reinterpret_cast<uint64_t*>(p.mine);
   RUN(go_round, 1, 1, p.ctx, in, in + 64, uint64_t{50}, r.data());
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_OK, "a put of a ctx that was recovered");
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_OK, "a barrier of a ctx that was recovered");
+  rig::expect_status(r.get()[0].waited, XIO_OK, "a put of a ctx that was recovered");
+  rig::expect_status(r.get()[0].blocking, XIO_OK, "a barrier of a ctx that was recovered");
   rig::expect(r.get()[0].tested == 0, "%d words of a ctx that was recovered were wrong", r.get()[0].tested);
 }
 
@@ -218,7 +224,6 @@ void expect_recovery(pair_of_pes& p) {
 
 // PE 1 is stopped, and the gets of all others from it come late.
 void lose_peer(const pair_of_pes& p, const rig::device_array<results>& old, bool cold) {
-  const rig::device_array<int> status(1);
   if (!cold && p.me != 1) expect_good_get(p, old);
   MUST(xio_host_barrier(p.world));
   p.words[2] = 2;
@@ -229,8 +234,8 @@ void lose_peer(const pair_of_pes& p, const rig::device_array<results>& old, bool
     for (int pe = 2; pe < p.n; ++pe)
       while (p.words[8 + pe] == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     // Its number is counted here, and not by the others.
-    RUN(barrier_kernel, 1, 1, p.ctx, status.data());
-    rig::expect(status.get()[0] != XIO_OK, "a barrier without the other PEs: %d", status.get()[0]);
+    const int status = rig::result_of(barrier_kernel, 1, 1, p.ctx);
+    rig::expect(status != XIO_OK, "a barrier without the other PEs: %d", status);
     p.continue_peer();
     for (int pe = 1; pe < p.n; ++pe) p.words_of(pe)[1] = 2;
   } else {
@@ -276,9 +281,7 @@ int recover(bool cold) {
   RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
   // Refused, it has stopped nothing.
   rig::expect(r.get()[0].blocking != XIO_ERR_STATE, "xio_ctx_recover has stopped the ctx though its peer did not come");
-  rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
-  std::printf("late recover: %d checks, %d failed\n", rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return end_without_peer(p, "recover");
 }
 
 // mode 0: the ctx goes, 1: it is recovered, 2: the storage is closed, 3: the buffers are unregistered.
@@ -290,8 +293,8 @@ void expect_quiet_reads(pair_of_pes& p, const char* file, int mode) {
   const rig::device_array<results> r(1);
   RUN(set_limit, 1, 1, ctx, k_limit_ms);
   RUN(read_twice, 1, 1, ctx, s, p.plain.data(), p.mine, r.data());
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].blocking), XIO_ERR_TIMEOUT, "a read that comes late");
-  rig::expect_status(static_cast<xio_status_t>(r.get()[0].waited), XIO_ERR_TIMEOUT, "the wait for another");
+  rig::expect_status(r.get()[0].blocking, XIO_ERR_TIMEOUT, "a read that comes late");
+  rig::expect_status(r.get()[0].waited, XIO_ERR_TIMEOUT, "the wait for another");
   if (mode == 0) MUST(xio_ctx_destroy(p.world, ctx));
   if (mode == 1) MUST(xio_ctx_recover(p.world, ctx));
   if (mode == 2) MUST(xio_storage_close(p.world, s));
@@ -331,16 +334,14 @@ int unregister(const char* file) {
   MUST(xio_storage_close(p.world, s));
   MUST(xio_ctx_destroy(p.world, p.ctx));
   MUST(xio_finalize(p.world));
-  std::printf("late unregister: %d checks, %d failed\n", rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return verdict("unregister");
 }
 
 int storage(const char* file) {
   pair_of_pes p;
   for (int mode = 0; mode < 3; ++mode) expect_quiet_reads(p, file, mode);
   MUST(xio_finalize(p.world));
-  std::printf("late storage: %d checks, %d failed\n", rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return verdict("storage");
 }
 
 }  // namespace
