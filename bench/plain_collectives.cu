@@ -33,17 +33,6 @@ struct side {
   uint64_t *flag, *packets;
 };
 
-void check(cudaError_t e, const char* subject) {
-  if (e == cudaSuccess) return;
-  std::fprintf(stderr, "plain_collectives: %s: %s\n", subject, cudaGetErrorString(e));
-  std::exit(1);
-}
-void check(bool ok, const char* subject) {
-  if (ok) return;
-  std::fprintf(stderr, "plain_collectives: %s\n", subject);
-  std::exit(1);
-}
-
 // Behind what the block has stored; and waits for the other one's.
 __device__ void synchronise(const side& mine, const side& theirs, uint64_t epoch) {
   __syncthreads();

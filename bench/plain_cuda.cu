@@ -31,17 +31,6 @@ struct settings {
 };
 settings g_set;
 
-void check(cudaError_t e, const char* what) {
-  if (e == cudaSuccess) return;
-  std::fprintf(stderr, "plain_cuda: %s: %s\n", what, cudaGetErrorString(e));
-  std::exit(1);
-}
-void check(bool ok, const char* what) {
-  if (ok) return;
-  std::fprintf(stderr, "plain_cuda: %s\n", what);
-  std::exit(1);
-}
-
 struct side {
   char *src, *dst;
   uint64_t *flag, *samples, *sum;
@@ -165,58 +154,50 @@ unsigned threads_of() {
   return S == scope::thread ? 1 : S == scope::wave ? 32 : g_set.threads;
 }
 
+// A kernel on GPU 0, whose samples are the figures of a row.
+template <class Kernel>
+void one_sided(Kernel kernel, const char* test, const char* s, bool put, size_t bytes, unsigned threads) {
+  if (!wanted(test)) return;
+  prepare(bytes);
+  kernel<<<1, threads, 0, g_side[0].stream>>>(work_of(0, put, bytes));
+  finish();
+  compare(put, bytes);
+  print({test, "", s, bytes, 1, threads, samples(), true});
+}
+
 template <scope S>
 void latencies() {
-  const unsigned t = threads_of<S>();
   for (const size_t bytes : k_sizes) {
     // One thread takes its time.
     if (S == scope::thread && bytes > 65536) continue;
-    if (wanted("put_lat")) {
-      prepare(bytes);
-      put_latency<S><<<1, t, 0, g_side[0].stream>>>(work_of(0, true, bytes));
-      finish();
-      compare(true, bytes);
-      print({"put_lat", "", name_of(S), bytes, 1, t, samples(), true});
-    }
-    if (wanted("get_lat")) {
-      prepare(bytes);
-      get_latency<S><<<1, t, 0, g_side[0].stream>>>(work_of(0, false, bytes));
-      finish();
-      compare(false, bytes);
-      print({"get_lat", "", name_of(S), bytes, 1, t, samples(), true});
-    }
+    one_sided(put_latency<S>, "put_lat", name_of(S), true, bytes, threads_of<S>());
+    one_sided(get_latency<S>, "get_lat", name_of(S), false, bytes, threads_of<S>());
   }
 }
 
-void put_and_look() {
-  if (!wanted("put_and_look_lat")) return;
-  prepare(8);
-  put_latency_and_look<<<1, 1, 0, g_side[0].stream>>>(work_of(0, true, 8));
-  finish();
-  compare(true, 8);
-  print({"put_and_look_lat", "", "thread", 8, 1, 1, samples(), true});
+uint64_t word_of(const uint64_t* memory) {
+  uint64_t word = 0;
+  check(cudaMemcpy(&word, memory, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  return word;
 }
 
 void words() {
   const uint64_t ops = g_set.iterations + g_set.warm_up;
-  uint64_t sum = 0, last = 0;
   if (wanted("g_lat")) {
     prepare(8);
     const uint64_t value = 2;
     check(cudaMemcpy(g_side[1].flag, &value, 8, cudaMemcpyHostToDevice), "cudaMemcpy");
     load_latency<<<1, 1, 0, g_side[0].stream>>>(work_of(0, true, 8));
     finish();
-    check(cudaMemcpy(&sum, g_side[0].sum, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    check(sum == 2 * ops, "g_lat: wrong values came");
+    check(word_of(g_side[0].sum) == 2 * ops, "g_lat: wrong values came");
     print({"g_lat", "", "thread", 8, 1, 1, samples(), true});
   }
   if (!wanted("atomic_lat")) return;
   prepare(8);
   atomic_latency<<<1, 1, 0, g_side[0].stream>>>(work_of(0, true, 8));
   finish();
-  check(cudaMemcpy(&sum, g_side[0].sum, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  check(cudaMemcpy(&last, g_side[1].flag, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  check(last == ops && sum == ops * (ops - 1) / 2, "atomic_lat: wrong values came");
+  check(word_of(g_side[1].flag) == ops && word_of(g_side[0].sum) == ops * (ops - 1) / 2,
+        "atomic_lat: wrong values came");
   print({"atomic_lat", "fetch_add", "thread", 8, 1, 1, samples(), true});
 }
 
@@ -232,11 +213,7 @@ void on_both(Kernel kernel, const char* test, const char* s, size_t bytes, unsig
   }
   finish();
   if (!std::strcmp(test, "put_signal_pingpong")) compare(true, bytes);
-  if (!std::strcmp(test, "packet_pingpong")) {
-    uint64_t wrong = 1;
-    check(cudaMemcpy(&wrong, g_side[0].sum, 8, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    check(wrong == 0, "packet_pingpong: wrong data arrived");
-  }
+  if (!std::strcmp(test, "packet_pingpong")) check(word_of(g_side[0].sum) == 0, "packet_pingpong: wrong data arrived");
   print({test, "", s, bytes, 1, threads, samples(), false});
 }
 
@@ -318,7 +295,7 @@ int main(int argc, char** argv) {
   latencies<scope::thread>();
   latencies<scope::wave>();
   latencies<scope::block>();
-  put_and_look();
+  one_sided(put_latency_and_look, "put_and_look_lat", "thread", true, 8, 1);
   words();
   on_both(flag_pingpong, "p_pingpong", "thread", 8, 1);
   on_both(packet_pingpong<1>, "packet_pingpong", "thread", 4, 1);

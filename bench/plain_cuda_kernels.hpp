@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT
-// The kernels of plain_cuda.cu: each does what its op must and nothing else.
+// The kernels of plain_cuda.cu, each of which does what its op must and nothing else, and what plain_collectives.cu has
+// of it.
 #pragma once
 #include <cuda_runtime.h>
+#include <errno.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 namespace plain {
+
+// A failure ends the program; `subject` names it.
+void check(bool good, const char* subject, const char* why = "failed") {
+  if (good) return;
+  std::fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, subject, why);
+  std::exit(1);
+}
+void check(cudaError_t e, const char* subject) { check(e == cudaSuccess, subject, cudaGetErrorString(e)); }
 
 constexpr int k_in_flight = 16;  // vectors of 16 bytes that a thread loads before it stores
 
