@@ -143,6 +143,33 @@ struct amdgpu_queues : testing::Test {
     }
     return false;
   }
+  // What the process has of an event that comes within ten seconds.
+  uapi::event_data happened(std::uint32_t event) {
+    uapi::event_data d{};
+    d.event_id = event;
+    uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
+    EXPECT_PAIRS((happenings.wait(w), 0), (w.result, uapi::wait_complete));
+    return d;
+  }
+  // A kernel whose workgroups are done at once.
+  std::uint64_t idle_kernel(unsigned number) {
+    return kernel(number, [](auto&&...) { return group::state::finished; });
+  }
+  void set(unsigned signal, std::int64_t to) { __atomic_store_n(&m->signals[signal].value, to, __ATOMIC_RELEASE); }
+  bool read_up_to(std::uint64_t index) {
+    return wait([&] { return __atomic_load_n(&m->queues[0].read_index, __ATOMIC_ACQUIRE) == index; });
+  }
+  // A packet of a copy engine: its dwords, with 64-bit values as two of them.
+  struct copy_packets : std::vector<std::uint32_t> {
+    copy_packets& dwords(std::initializer_list<std::uint32_t> all) {
+      insert(end(), all);
+      return *this;
+    }
+    copy_packets& address(std::uint64_t v) {
+      return dwords({static_cast<std::uint32_t>(v), static_cast<std::uint32_t>(v >> 32)});
+    }
+    std::size_t bytes() const { return size() * 4; }
+  };
   static std::int64_t value(const aql::signal& s) { return __atomic_load_n(&s.value, __ATOMIC_ACQUIRE); }
   bool is_done(const aql::signal& s) {
     return wait([&] { return value(s) == 0; });

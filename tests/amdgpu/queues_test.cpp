@@ -41,7 +41,7 @@ TEST_F(amdgpu_queues, run_every_workgroup_of_a_kernel_once) {
       for (unsigned z = 0; z < 2; ++z) wanted.insert(x + 10 * y + 100 * z);
   EXPECT_PAIRS((seen, wanted), (how.kernarg, 0x1234u), (how.lds_aperture, std::uint64_t{1} << 48),
                (how.dispatch_packet, address(m->rings[0])));
-  EXPECT_TRUE(wait([&] { return __atomic_load_n(&m->queues[0].read_index, __ATOMIC_ACQUIRE) == 1; }));
+  EXPECT_TRUE(read_up_to(1));
   EXPECT_EQ(m->rings[0][0], aql::invalid);
   EXPECT_GE(m->signals[0].end, m->signals[0].start);
   EXPECT_GT(m->signals[0].start, 0u);
@@ -51,7 +51,7 @@ TEST_F(amdgpu_queues, write_down_what_a_kernel_executed) {
   const written_file file;
   chosen.counts = file.name;
   open(0);
-  const auto three = kernel(0, [](auto&&...) { return group::state::finished; });
+  const auto three = idle_kernel(0);
   for (unsigned i = 0; i < 2; ++i) {
     submit(0, dispatch_of(three, 3, &m->signals[i]));
     ASSERT_TRUE(is_done(m->signals[i]));
@@ -75,7 +75,7 @@ TEST_F(amdgpu_queues, write_down_how_often_each_instruction_ran) {
   const written_file file;
   chosen.times = file.name;
   open(0);
-  submit(0, dispatch_of(kernel(0, [](auto&&...) { return group::state::finished; }), 3, &m->signals[0]));
+  submit(0, dispatch_of(idle_kernel(0), 3, &m->signals[0]));
   ASSERT_TRUE(is_done(m->signals[0]));
   std::ifstream in(file.name);
   for (const char* wanted : {"\t0x40\t3", "\t0x1000\t2", "\t0x1001\t2", "\t0x1002\t2"}) {
@@ -93,12 +93,9 @@ TEST_F(amdgpu_queues, wake_the_host_by_mailbox_and_event) {
   ASSERT_EQ(happenings.create(e), 0);
   m->signals[0].mailbox = address(m->mailbox[2]);
   m->signals[0].event = e.event_id;
-  submit(0, dispatch_of(kernel(0, [](auto&&...) { return group::state::finished; }), 1, &m->signals[0]));
-  uapi::event_data d{};
-  d.event_id = e.event_id;
-  uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
-  ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_PAIRS((w.result, uapi::wait_complete), (m->mailbox[2], e.event_id), (value(m->signals[0]), 0));
+  submit(0, dispatch_of(idle_kernel(0), 1, &m->signals[0]));
+  happened(e.event_id);
+  EXPECT_PAIRS((m->mailbox[2], e.event_id), (value(m->signals[0]), 0));
 }
 
 TEST_F(amdgpu_queues, let_no_kernel_that_spins_keep_another_from_running) {
@@ -165,7 +162,7 @@ TEST_F(amdgpu_queues, keep_packets_in_order_behind_a_barrier_bit) {
   EXPECT_EQ(__atomic_load_n(&m->queues[0].read_index, __ATOMIC_ACQUIRE), 2u);
   flag = true;
   EXPECT_TRUE(is_done(m->signals[0]));
-  EXPECT_TRUE(wait([&] { return __atomic_load_n(&m->queues[0].read_index, __ATOMIC_ACQUIRE) == 4; }));
+  EXPECT_TRUE(read_up_to(4));
 }
 
 TEST_F(amdgpu_queues, wait_for_signals_that_barriers_name) {
@@ -184,11 +181,11 @@ TEST_F(amdgpu_queues, wait_for_signals_that_barriers_name) {
   submit(0, barrier(aql::barrier_and, &m->signals[4]));
   std::this_thread::sleep_for(3ms);
   EXPECT_EQ(value(m->signals[3]), 1);
-  __atomic_store_n(&m->signals[2].value, 0, __ATOMIC_RELEASE);
+  set(2, 0);
   EXPECT_TRUE(is_done(m->signals[3]));
   std::this_thread::sleep_for(3ms);
   EXPECT_EQ(value(m->signals[4]), 1);
-  __atomic_store_n(&m->signals[1].value, 0, __ATOMIC_RELEASE);
+  set(1, 0);
   EXPECT_TRUE(is_done(m->signals[4]));
 
   aql::barrier_value_packet v{};
@@ -200,11 +197,11 @@ TEST_F(amdgpu_queues, wait_for_signals_that_barriers_name) {
   v.condition = aql::greater_equal;
   m->signals[5].value = 1;
   v.completion = address(m->signals[5]);
-  __atomic_store_n(&m->signals[1].value, 0x704, __ATOMIC_RELEASE);
+  set(1, 0x704);
   submit(0, v);
   std::this_thread::sleep_for(3ms);
   EXPECT_EQ(value(m->signals[5]), 1);
-  __atomic_store_n(&m->signals[1].value, 0x105, __ATOMIC_RELEASE);
+  set(1, 0x105);
   EXPECT_TRUE(is_done(m->signals[5]));
 }
 
@@ -236,14 +233,14 @@ TEST_F(amdgpu_queues, ask_for_scratch_and_go_on_with_it) {
   m->queues[0].scratch_descriptor[1] = 0x80000123;
   m->queues[0].tmpring = 8 | 7 << 12;
   m->queues[0].scratch_lane_bytes = 112;
-  __atomic_store_n(&m->signals[15].value, 0, __ATOMIC_RELEASE);
+  set(15, 0);
   ASSERT_TRUE(is_done(m->signals[0]));
   EXPECT_PAIRS((seen.scratch_base, 0x12345670000u), (seen.scratch_wave_bytes, 7u * 1024), (seen.scratch_slot % 2, 0u));
   EXPECT_LE(seen.scratch_slot, 6u);
 }
 
 TEST_F(amdgpu_queues, say_what_is_wrong_with_a_packet) {
-  const auto ok = kernel(0, [](auto&&...) { return group::state::finished; });
+  const auto ok = idle_kernel(0);
   struct bad_case {
     std::int64_t code;
     std::function<void(aql::dispatch_packet&)> change;
@@ -283,14 +280,10 @@ TEST_F(amdgpu_queues, stop_at_a_fault_and_tell_the_process) {
     return id[0] == 3 ? group::state::faulted : group::state::running;
   });
   submit(0, dispatch_of(bad, 10, &m->signals[0]));
-  uapi::event_data d{};
-  d.event_id = e.event_id;
-  uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
-  ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_PAIRS((w.result, uapi::wait_complete), (d.memory.va, 0x7777000u), (d.memory.gpu_id, 0x5a00u),
-               (value(m->signals[0]), 1));
+  const uapi::event_data d = happened(e.event_id);
+  EXPECT_PAIRS((d.memory.va, 0x7777000u), (d.memory.gpu_id, 0x5a00u), (value(m->signals[0]), 1));
   // The other queue goes on.
-  submit(1, dispatch_of(kernel(1, [](auto&&...) { return group::state::finished; }), 1, &m->signals[1]));
+  submit(1, dispatch_of(idle_kernel(1), 1, &m->signals[1]));
   EXPECT_TRUE(is_done(m->signals[1]));
   EXPECT_EQ(gpus->remove(ids[0]), 0);
 }
@@ -321,41 +314,17 @@ TEST_F(amdgpu_queues, copy_by_the_packets_of_an_sdma_ring) {
   ASSERT_EQ(gpus->add_sdma(copy_queue(wptr, rptr), &ids[3]), 0);
   for (unsigned i = 0; i < 4096; ++i) m->data[0][i] = static_cast<unsigned char>(i * 7);
   m->signals[0].value = 1;
-  const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
-  const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-  const std::uint64_t from = address(m->data[0]), to = address(m->data[1]), done = address(m->signals[0].value);
   // COPY_LINEAR, ATOMIC add_64 of -1, FENCE into the mailbox, TRAP: as ROCr ends a copy.
-  const std::uint32_t packets[] = {1,
-                                   4095,
-                                   0,
-                                   low(from),
-                                   high(from),
-                                   low(to),
-                                   high(to),
-                                   0x2fu << 25 | 10,
-                                   low(done),
-                                   high(done),
-                                   ~0u,
-                                   ~0u,
-                                   0,
-                                   0,
-                                   0,
-                                   5,
-                                   low(address(m->mailbox[1])),
-                                   high(address(m->mailbox[1])),
-                                   e.event_id,
-                                   6,
-                                   e.event_id};
-  std::memcpy(m->rings[3], packets, sizeof packets);
-  __atomic_store_n(&wptr, sizeof packets, __ATOMIC_RELEASE);
-  __atomic_store_n(&doorbells[3], sizeof packets, __ATOMIC_RELEASE);
-  uapi::event_data d{};
-  d.event_id = e.event_id;
-  uapi::wait_events_args w{reinterpret_cast<std::uint64_t>(&d), 1, 1, 10000, 0};
-  ASSERT_EQ(happenings.wait(w), 0);
-  EXPECT_PAIRS((w.result, uapi::wait_complete), (value(m->signals[0]), 0), (m->mailbox[1], e.event_id),
-               (std::memcmp(m->data[0], m->data[1], 4096), 0));
-  EXPECT_TRUE(wait([&] { return __atomic_load_n(&rptr, __ATOMIC_ACQUIRE) == sizeof packets; }));
+  copy_packets packets;
+  packets.dwords({1, 4095, 0}).address(address(m->data[0])).address(address(m->data[1]));
+  packets.dwords({0x2fu << 25 | 10}).address(address(m->signals[0].value)).dwords({~0u, ~0u, 0, 0, 0});
+  packets.dwords({5}).address(address(m->mailbox[1])).dwords({e.event_id, 6, e.event_id});
+  std::memcpy(m->rings[3], packets.data(), packets.bytes());
+  __atomic_store_n(&wptr, packets.bytes(), __ATOMIC_RELEASE);
+  __atomic_store_n(&doorbells[3], packets.bytes(), __ATOMIC_RELEASE);
+  happened(e.event_id);
+  EXPECT_PAIRS((value(m->signals[0]), 0), (m->mailbox[1], e.event_id), (std::memcmp(m->data[0], m->data[1], 4096), 0));
+  EXPECT_TRUE(wait([&] { return __atomic_load_n(&rptr, __ATOMIC_ACQUIRE) == packets.bytes(); }));
   EXPECT_EQ(gpus->remove(ids[3]), 0);
 }
 
@@ -369,14 +338,12 @@ TEST_F(amdgpu_queues, copy_by_packets_of_their_own_generation) {
     engines.add(1, copy_queue(wptr, rptr));
     std::memset(m->data[0], 7, 64);
     std::memset(m->data[1], 0, 64);
-    const auto low = [](std::uint64_t v) { return static_cast<std::uint32_t>(v); };
-    const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
-    const std::uint64_t from = address(m->data[0]), to = address(m->data[1]);
     // The large sub-window copy of 64 bytes, one row.
-    const std::uint32_t packet[20] = {36u << 8 | 1, low(from), high(from), 0, 0,  0,  63, 63, 0, low(to),
-                                      high(to),     0,         0,          0, 63, 63, 0,  63, 0, 0};
-    std::memcpy(m->rings[3], packet, sizeof packet);
-    wptr = doorbells[3] = sizeof packet;
+    copy_packets packet;
+    packet.dwords({36u << 8 | 1}).address(address(m->data[0])).dwords({0, 0, 0, 63, 63, 0});
+    packet.address(address(m->data[1])).dwords({0, 0, 0, 63, 63, 0, 63, 0, 0});
+    std::memcpy(m->rings[3], packet.data(), packet.bytes());
+    wptr = doorbells[3] = packet.bytes();
     for (int turn = 0; turn < 100; ++turn) engines.poll();
     EXPECT_EQ(m->data[1][0] == 7 && m->data[1][63] == 7, gpu != std::string("gfx90a")) << gpu;
   }
