@@ -57,6 +57,26 @@ struct kernels : testing::Test {
     EXPECT_GT(o.counted.instructions, 0u);
   }
 
+  // Arguments of a kernel, buffers by their addresses.
+  template <class T>
+  static T* argument(buffer<T>& b) {
+    return b.data();
+  }
+  template <class T>
+  static T argument(T value) {
+    return value;
+  }
+  template <class... All>
+  static arguments with(All&... all) {
+    arguments out;
+    (out.add(argument(all)), ...);
+    return out;
+  }
+  template <class... All>
+  void run(const launch& how, All&&... all) {
+    expect_done(run_kernel(visible, how, with(all...)));
+  }
+
   buffers visible;
   std::unique_ptr<code_object> code;
 };
@@ -65,8 +85,7 @@ TEST_F(kernels, vector_add) {
   constexpr int n = 1000;
   buffer<int> a(*this, n), b(*this, n), c(*this, n);
   for (int i = 0; i < n; ++i) a[i] = i * 7919, b[i] = i * i - 5;
-  expect_done(
-      run_kernel(visible, of("vector_add", 1024, 256), arguments().add(a.data()).add(b.data()).add(c.data()).add(n)));
+  run(of("vector_add", 1024, 256), a, b, c, n);
   for (int i = 0; i < n; ++i) ASSERT_EQ(c[i], i * 7919 + i * i - 5) << i;
   EXPECT_TRUE(c.guarded());
 }
@@ -76,8 +95,7 @@ TEST_F(kernels, partial_workgroup) {
   constexpr int n = 128, items = 101;
   buffer<int> a(*this, n), b(*this, n), c(*this, n);
   for (int i = 0; i < n; ++i) a[i] = i, b[i] = 1, c[i] = -1;
-  expect_done(
-      run_kernel(visible, of("vector_add", items, 128), arguments().add(a.data()).add(b.data()).add(c.data()).add(n)));
+  run(of("vector_add", items, 128), a, b, c, n);
   for (int i = 0; i < n; ++i) ASSERT_EQ(c[i], i < items ? i + 1 : -1) << i;
 }
 
@@ -93,7 +111,7 @@ TEST_F(kernels, doorbells_of_one_register) {
       visible.list_registers(page.get(), 4096, device);
       launch l = of(name, n, n);
       l.adversary_seed = seed;
-      expect_done(run_kernel(visible, l, arguments().add(page.get()).add(static_cast<int>(times))));
+      run(l, page.get(), static_cast<int>(times));
       visible.drop(page.get());
       return device.values;
     };
@@ -116,14 +134,14 @@ TEST_F(kernels, reduce_by_lds) {
   u64 expected = 0;
   for (unsigned i = 0; i < n; ++i) expected += in[i] = i * 2654435761u >> 20;
   sum[0] = 0;
-  expect_done(run_kernel(visible, of("reduce_lds", 1024, 256), arguments().add(in.data()).add(sum.data()).add(n)));
+  run(of("reduce_lds", 1024, 256), in, sum, n);
   EXPECT_EQ(sum[0], expected);
 }
 
 TEST_F(kernels, reduce_by_shuffle) {
   buffer<int> in(*this, 128), out(*this, 4);
   for (int i = 0; i < 128; ++i) in[i] = i * i - 3;
-  expect_done(run_kernel(visible, of("reduce_shuffle", 128, 64), arguments().add(in.data()).add(out.data())));
+  run(of("reduce_shuffle", 128, 64), in, out);
   for (int g = 0; g < 2; ++g) {
     const int width = of("reduce_shuffle", 64, 64).target == target::gfx1100 ? 32 : 64;  // the first wave's
     EXPECT_EQ(out[2 * g], std::accumulate(&in[64 * g], &in[64 * g] + width, 0));
@@ -137,20 +155,19 @@ TEST_F(kernels, copies) {
   constexpr unsigned n = 4099;
   buffer<std::uint8_t> from(*this, n), to(*this, n);
   for (unsigned i = 0; i < n; ++i) from[i] = static_cast<std::uint8_t>(i * 31 + i / 256);
-  expect_done(run_kernel(visible, of("copy_bytes", 512, 128), arguments().add(from.data()).add(to.data()).add(n)));
+  run(of("copy_bytes", 512, 128), from, to, n);
   for (unsigned i = 0; i < n; ++i) ASSERT_EQ(to[i], static_cast<std::uint8_t>(i * 31 + i / 256));
   EXPECT_TRUE(to.guarded());
   buffer<std::uint32_t> wide_from(*this, 4 * 300), wide_to(*this, 4 * 300);
   for (unsigned i = 0; i < 1200; ++i) wide_from[i] = i * 2654435761u;
-  expect_done(
-      run_kernel(visible, of("copy_wide", 256, 64), arguments().add(wide_from.data()).add(wide_to.data()).add(300u)));
+  run(of("copy_wide", 256, 64), wide_from, wide_to, 300u);
   for (unsigned i = 0; i < 1200; ++i) ASSERT_EQ(wide_to[i], i * 2654435761u);
   EXPECT_TRUE(wide_to.guarded());
 }
 
 TEST_F(kernels, recursion) {
   buffer<unsigned> out(*this, 64);
-  expect_done(run_kernel(visible, of("recursion", 64, 64), arguments().add(out.data())));
+  run(of("recursion", 64, 64), out);
   const unsigned expected[] = {0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89};
   for (unsigned i = 0; i < 64; ++i) EXPECT_EQ(out[i], expected[i % 12]) << i;
 }
@@ -158,7 +175,7 @@ TEST_F(kernels, recursion) {
 TEST_F(kernels, private_arrays) {
   buffer<unsigned> where(*this, 64), out(*this, 128);
   for (unsigned i = 0; i < 64; ++i) where[i] = i * 37 % 256;
-  expect_done(run_kernel(visible, of("private_array", 64, 64), arguments().add(where.data()).add(out.data())));
+  run(of("private_array", 64, 64), where, out);
   unsigned shared[64], own[64][16];
   for (unsigned t = 0; t < 64; ++t) {
     shared[t] = 1000 + t;
@@ -190,8 +207,7 @@ TEST_F(kernels, atomics) {
   buffer<double> d(*this, 1);
   for (unsigned i = 0; i < 8; ++i) u[i] = 0;
   u[3] = 1000, u[5] = ~0u, s[0] = -1000, s[1] = 1000, q[0] = 5, q[1] = 1, f[0] = 1, d[0] = 2;
-  expect_done(run_kernel(visible, of("atomics", n, 128),
-                         arguments().add(u.data()).add(s.data()).add(q.data()).add(f.data()).add(d.data()), 50));
+  expect_done(run_kernel(visible, of("atomics", n, 128), with(u, s, q, f, d), 50));
   unsigned x = 0;
   for (unsigned t = 0; t < n; ++t) x ^= t;
   EXPECT_PAIRS((u[0], n * (n - 1) / 2), (u[1], 0u - n), (u[2], n - 1), (u[3], 0u), (u[4], ~0u), (u[5], 0xffffff00u),
@@ -217,20 +233,7 @@ TEST_F(kernels, divisions) {
   fa[0] = 0, fb[1] = INFINITY, fa[2] = 1e-38f, fb[2] = 3e-39f, fb[3] = 1e38f, fa[4] = 3e38f, fb[4] = 1e-38f;
   fa[5] = 1e-45f, fb[5] = 1, fa[6] = 1, fb[6] = 0, fa[7] = 1e-30f, fb[7] = 1e20f;
   da[0] = 0, db[1] = INFINITY, da[2] = 1e-308, db[2] = 3e-309, da[4] = 1e308, db[4] = 1e-300, da[5] = 5e-324, db[5] = 1;
-  expect_done(run_kernel(visible, of("divisions", 64, 64),
-                         arguments()
-                             .add(a.data())
-                             .add(b.data())
-                             .add(la.data())
-                             .add(lb.data())
-                             .add(fa.data())
-                             .add(fb.data())
-                             .add(da.data())
-                             .add(db.data())
-                             .add(u.data())
-                             .add(l.data())
-                             .add(f.data())
-                             .add(d.data())));
+  run(of("divisions", 64, 64), a, b, la, lb, fa, fb, da, db, u, l, f, d);
   for (unsigned i = 0; i < 64; ++i) {
     EXPECT_PAIRS((u[i], a[i] / b[i]), (u[64 + i], a[i] % b[i]));
     EXPECT_EQ(l[i], la[i] / lb[i]) << i << ' ' << la[i] << ' ' << lb[i];
@@ -249,8 +252,7 @@ TEST_F(kernels, halves_and_bytes) {
   buffer<std::int16_t> c_out(*this, 64);
   for (unsigned i = 0; i < 64; ++i)
     h[i] = static_cast<std::uint16_t>(i * 4099), c[i] = static_cast<std::int8_t>(i * 37);
-  expect_done(run_kernel(visible, of("halves_and_bytes", 64, 64),
-                         arguments().add(h.data()).add(c.data()).add(h_out.data()).add(c_out.data())));
+  run(of("halves_and_bytes", 64, 64), h, c, h_out, c_out);
   for (unsigned i = 0; i < 64; ++i) {
     EXPECT_EQ(h_out[i], static_cast<std::uint16_t>(h[i] * 3 + h[i ^ 1] / 2)) << i;
     EXPECT_EQ(c_out[i], static_cast<std::int16_t>(c[i] * c[i ^ 1] - (c[i] >> 1))) << i;
@@ -260,7 +262,7 @@ TEST_F(kernels, halves_and_bytes) {
 TEST_F(kernels, pointers_to_functions) {
   buffer<unsigned> which(*this, 64), out(*this, 64);
   for (unsigned i = 0; i < 64; ++i) which[i] = i * 7 % 11;
-  expect_done(run_kernel(visible, of("pointers_to_functions", 64, 64), arguments().add(which.data()).add(out.data())));
+  run(of("pointers_to_functions", 64, 64), which, out);
   for (unsigned i = 0; i < 64; ++i) {
     const unsigned w = which[i], by[3] = {i + w, i * w, i - w};
     EXPECT_EQ(out[i], by[w % 3]) << i;
@@ -270,7 +272,7 @@ TEST_F(kernels, pointers_to_functions) {
 TEST_F(kernels, waves_take_turns) {
   buffer<unsigned> word(*this, 2);
   word[0] = word[1] = 0;
-  expect_done(run_kernel(visible, of("ping", 128, 128), arguments().add(word.data())));
+  run(of("ping", 128, 128), word);
   EXPECT_EQ(word[1], 2u);
 }
 
@@ -279,7 +281,7 @@ TEST_F(kernels, mathematics) {
   buffer<double> x(*this, 64), y(*this, 256);
   buffer<float> f(*this, 256);
   for (unsigned i = 0; i < 64; ++i) x[i] = 0.01 + i * i * 0.013;
-  expect_done(run_kernel(visible, of("mathematics", 64, 64), arguments().add(x.data()).add(y.data()).add(f.data())));
+  run(of("mathematics", 64, 64), x, y, f);
   for (unsigned i = 0; i < 64; ++i) {
     const double a = x[i];
     const auto b = static_cast<double>(static_cast<float>(a));
@@ -298,7 +300,7 @@ TEST_F(kernels, three_dimensions) {
   l.grid = {8, 6, 4};
   l.workgroup_size = {4, 3, 2};
   buffer<unsigned> out(*this, 8 * 6 * 4);
-  expect_done(run_kernel(visible, l, arguments().add(out.data())));
+  run(l, out);
   for (unsigned z = 0; z < 4; ++z)
     for (unsigned y = 0; y < 6; ++y)
       for (unsigned x = 0; x < 8; ++x) EXPECT_EQ(out[(z * 6 + y) * 8 + x], (x | y << 8 | z << 16));
@@ -325,8 +327,7 @@ TEST_F(kernels, unmapped_memory_is_one_sentence) {
   constexpr int n = 64;
   buffer<int> a(*this, n), b(*this, n), c(*this, n);
   visible.drop(c.data());
-  const outcome o =
-      run_kernel(visible, of("vector_add", n, 64), arguments().add(a.data()).add(b.data()).add(c.data()).add(n));
+  const outcome o = run_kernel(visible, of("vector_add", n, 64), with(a, b, c, n));
   EXPECT_PAIRS((o.state, workgroup::state::faulted), (o.what.what, fault::kind::memory), (o.what.kernel, "vector_add"),
                (o.what.lane, 0), (o.what.address, reinterpret_cast<u64>(c.data())));
   EXPECT_TRUE(o.what.write);
