@@ -34,16 +34,13 @@ unsigned overtaken(const std::string& between) {
   unsigned found = 0;
   for (u64 seed = 1; seed <= seeds; ++seed) {
     place_of_two two(seed);
-    two.m.load("global_store_dword v[0:1], v4, off\n" + between +
-               "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1");
-    two.m.start();
     bool wrong = false;
-    while (two.m.w.now != wave::state::ended) {
-      two.m.late.pass_turn();
-      run_wave(two.m.w, 100);
-      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
-      wrong |= two.flag() == 1 && two.data() != 41;
-    }
+    two.m.each_turn("global_store_dword v[0:1], v4, off\n" + between +
+                        "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1",
+                    [&] {
+                      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+                      wrong |= two.flag() == 1 && two.data() != 41;
+                    });
     EXPECT_PAIRS((two.data(), 41u), (two.flag(), 1u));
     found += wrong;
   }
@@ -83,12 +80,10 @@ TEST(AmdgpuAdversary, AFullCounterHoldsTheNextAccessUp) {
     std::string text;
     for (unsigned i = 0; i < n; ++i)
       text += "global_store_dword v[0:1], v4, off offset:" + std::to_string(4 * i) + "\n";
-    two.m.load(text + "s_sleep 1\ns_waitcnt vmcnt(0)");
-    two.m.start();
-    run_wave(two.m.w, 100);
+    two.m.begin(text + "s_sleep 1\ns_waitcnt vmcnt(0)");
     EXPECT_EQ(two.cells[0], n == 64 ? 41u : 0u) << n << " stores";
     EXPECT_EQ(std::count(two.cells, std::end(two.cells), 41u), n == 64 ? 1 : 0) << n << " stores";
-    run_wave(two.m.w, 100);
+    two.m.turn();
     EXPECT_EQ(std::count(two.cells, std::end(two.cells), 41u), n) << n << " stores";
   }
 }
@@ -98,10 +93,8 @@ TEST(AmdgpuAdversary, AnAtomicOvertakesStoresUnlessTheyAreWaitedFor) {
     unsigned wrong = 0;
     for (u64 seed = 1; seed <= seeds; ++seed) {
       place_of_two two(seed);
-      two.m.load(std::string("global_store_dword v[0:1], v4, off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
-                 "global_atomic_add v[2:3], v5, off\ns_sleep 1");
-      two.m.start();
-      run_wave(two.m.w, 100);
+      two.m.begin(std::string("global_store_dword v[0:1], v4, off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
+                  "global_atomic_add v[2:3], v5, off\ns_sleep 1");
       EXPECT_EQ(two.flag(), 1u);
       wrong += two.data() != 41;
     }
@@ -115,13 +108,11 @@ TEST(AmdgpuAdversary, LoadsPassEachOtherUnlessTheFirstIsWaitedFor) {
     unsigned wrong = 0;
     for (u64 seed = 1; seed <= seeds; ++seed) {
       place_of_two two(seed);
-      two.m.load(std::string("global_load_dword v8, v[2:3], off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
-                 "global_load_dword v9, v[0:1], off\ns_sleep 1\ns_waitcnt vmcnt(0)");
-      two.m.start();
-      run_wave(two.m.w, 100);
+      two.m.begin(std::string("global_load_dword v8, v[2:3], off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
+                  "global_load_dword v9, v[0:1], off\ns_sleep 1\ns_waitcnt vmcnt(0)");
       two.data() = 41;
       two.flag() = 1;
-      run_wave(two.m.w, 100);
+      two.m.turn();
       ASSERT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
       wrong += two.m.v(8, 0) == 1 && two.m.v(9, 0) == 0;
     }
@@ -179,7 +170,7 @@ TEST(AmdgpuAdversary, OneSiteOfTheProgramIsIgnored) {
     two.m.start();
     two.m.w.pc += 4;
     watch_sites({{ignored, ignoring::all}}, "");
-    run_wave(two.m.w, 100);
+    two.m.turn();
     watch_sites({}, "");
     forget_code(two.m.w.pc & ~u64{4095}, 4096);
     return two.m.shared.failed.what == fault::kind::early;
@@ -222,15 +213,13 @@ unsigned stale(const std::string& between, const std::string& load) {
   unsigned found = 0;
   for (u64 seed = 1; seed <= seeds; ++seed) {
     place_of_two two(seed);
-    two.m.load(
+    two.m.begin(
         "global_load_dword v7, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
         "global_load_dword v8, v[2:3], off glc\ns_waitcnt vmcnt(0)\n" +
         between + "\n" + load + "\ns_waitcnt vmcnt(0)");
-    two.m.start();
-    run_wave(two.m.w, 100);
     two.data() = 41;
     two.flag() = 1;
-    run_wave(two.m.w, 100);
+    two.m.turn();
     EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
     EXPECT_EQ(two.m.v(7, 0), 0u);
     EXPECT_EQ(two.m.v(8, 0), 1u) << "glc reads past L1";
@@ -259,14 +248,12 @@ TEST(AmdgpuAdversary, ALineOfTheScalarCacheIsStaleUntilItIsInvalidated) {
     unsigned found = 0;
     for (u64 seed = 1; seed <= seeds; ++seed) {
       place_of_two two(seed);
-      two.m.load(
+      two.m.begin(
           "v_readfirstlane_b32 s8, v0\nv_readfirstlane_b32 s9, v1\ns_load_dword s10, s[8:9], 0x0\n"
           "s_waitcnt lgkmcnt(0)\ns_sleep 1\n" +
           between + "\ns_load_dword s11, s[8:9], 0x0\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v9, s11");
-      two.m.start();
-      run_wave(two.m.w, 100);
       two.data() = 41;
-      run_wave(two.m.w, 100);
+      two.m.turn();
       EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
       found += two.m.v(9, 0) != 41;
     }
@@ -284,14 +271,12 @@ TEST(AmdgpuAdversary, ALineIs64Bytes) {
     unsigned old = 0;
     for (u64 seed = 1; seed <= seeds; ++seed) {
       place_of_two two(seed);
-      two.m.load(
+      two.m.begin(
           "global_load_dword v8, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\nglobal_load_dword v9, v[0:1], off "
           "offset:" +
           std::to_string(4 * cell) + "\ns_waitcnt vmcnt(0)");
-      two.m.start();
-      run_wave(two.m.w, 100);
       two.cells[cell] = 41;
-      run_wave(two.m.w, 100);
+      two.m.turn();
       old += two.m.v(9, 0) != 41;
     }
     EXPECT_EQ(old > 0, cell == 15) << cell;
@@ -316,13 +301,8 @@ TEST(AmdgpuAdversary, ASeedRepeats) {
   const auto order = [](u64 seed) {
     std::string text;
     place_of_two two(seed);
-    two.m.load("global_store_dword v[0:1], v4, off\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1");
-    two.m.start();
-    while (two.m.w.now != wave::state::ended) {
-      two.m.late.pass_turn();
-      run_wave(two.m.w, 100);
-      text += std::to_string(two.data()) + ' ' + std::to_string(two.flag()) + ' ';
-    }
+    two.m.each_turn("global_store_dword v[0:1], v4, off\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1",
+                    [&] { text += std::to_string(two.data()) + ' ' + std::to_string(two.flag()) + ' '; });
     return text;
   };
   bool differ = false;

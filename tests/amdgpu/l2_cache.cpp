@@ -43,16 +43,13 @@ unsigned unseen(kind k, const std::string& between) {
   unsigned found = 0;
   for (u64 seed = 1; seed <= seeds; ++seed) {
     message one(seed, k);
-    one.m.load("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)\n" + between +
-               "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1");
-    one.m.start();
     bool wrong = false;
-    while (one.m.w.now != wave::state::ended) {
-      one.m.late.pass_turn();
-      run_wave(one.m.w, 100);
-      EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
-      wrong |= one.flag[0] == 1 && one.data[0] != 41;
-    }
+    one.m.each_turn("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)\n" + between +
+                        "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1",
+                    [&] {
+                      EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
+                      wrong |= one.flag[0] == 1 && one.data[0] != 41;
+                    });
     EXPECT_EQ(one.flag[0], 1u);
     found += wrong;
   }
@@ -89,7 +86,7 @@ TEST(AmdgpuL2, AWriteBackWhoseWaitIsIgnoredIsNotDone) {
       one.m.start();
       one.m.w.pc += 4;
       if (unwaited) watch_sites({{12, ignoring::wait}}, "");
-      run_wave(one.m.w, 100);
+      one.m.turn();
       watch_sites({}, "");
       found += one.data[0] != 41;
       forget_code(one.m.w.pc & ~u64{4095}, 4096);
@@ -109,9 +106,7 @@ TEST(AmdgpuL2, AWriteBackComesBehindItsWavesOwnStores) {
   for (const kind& k : k_coarse)
     for (u64 seed = 1; seed <= seeds; ++seed) {
       message one(seed, k);
-      one.m.load("global_store_dword v[0:1], v4, off\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
-      one.m.start();
-      run_wave(one.m.w, 100);
+      one.m.begin("global_store_dword v[0:1], v4, off\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
       EXPECT_EQ(one.data[0], 41u);
     }
 }
@@ -123,15 +118,11 @@ TEST(AmdgpuL2, AWriteBackThatNobodyWaitsForComesBehindThemToo) {
     std::string text;
     for (const char* offset : {"0", "4", "128"})
       text += std::string("global_store_dword v[0:1], v4, off offset:") + offset + "\n";
-    one.m.load(text + "buffer_wbl2\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1");
-    one.m.start();
-    while (one.m.w.now != wave::state::ended) {
-      one.m.late.pass_turn();
-      run_wave(one.m.w, 100);
+    one.m.each_turn(text + "buffer_wbl2\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1", [&] {
       if (one.data[0] || one.data[1] || one.data[32]) {
         EXPECT_TRUE(one.data[0] && one.data[1] && one.data[32]) << "they reach memory by one write-back";
       }
-    }
+    });
     EXPECT_TRUE(one.data[0] && one.data[1] && one.data[32]);
   }
 }
@@ -141,15 +132,13 @@ unsigned stale(kind k, const std::string& between, bool hdp = false) {
   unsigned found = 0;
   for (u64 seed = 1; seed <= seeds; ++seed) {
     message one(seed, k, hdp);
-    one.m.load(
+    one.m.begin(
         "global_load_dword v7, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
         "global_load_dword v8, v[2:3], off glc\ns_waitcnt vmcnt(0)\n" +
         between + "\nglobal_load_dword v9, v[0:1], off glc\ns_waitcnt vmcnt(0)");
-    one.m.start();
-    run_wave(one.m.w, 100);
     one.data[0] = 41;
     one.flag[0] = 1;
-    run_wave(one.m.w, 100);
+    one.m.turn();
     EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
     EXPECT_PAIRS((one.m.v(7, 0), 0u), (one.m.v(8, 0), 1u));
     found += one.m.v(9, 0) != 41;
@@ -177,11 +166,9 @@ TEST(AmdgpuL2, WorkgroupsOfAGpuSeeEachOthersDirtyLines) {
   for (const kind& k : k_coarse)
     for (u64 seed = 1; seed <= seeds; ++seed) {
       message one(seed, k);
-      one.m.load(
+      one.m.begin(
           "global_store_dword v[0:1], v4, off\nglobal_atomic_add v[0:1], v5, off offset:4\ns_waitcnt vmcnt(0)\ns_sleep "
           "1");
-      one.m.start();
-      run_wave(one.m.w, 100);
       adversary other(one.m.visible, seed, &one.m.l2);
       u64 address[lanes] = {reinterpret_cast<u64>(one.data)};
       u32 got[2 * lanes] = {};
@@ -206,9 +193,7 @@ TEST(AmdgpuL2, AnAtomicOfSeveralAllocationsSeesWhatTheL2Has) {
       message one(1, k);
       alignas(256) u32 apart[64] = {};
       one.m.visible.list(apart, sizeof(apart), true, other.where, other.how);
-      one.m.load("v_mov_b32 v6, 2\nglobal_atomic_or v8, v[0:1], v6, off glc\ns_waitcnt vmcnt(0)");
-      one.m.start();
-      run_wave(one.m.w, 100);
+      one.m.begin("v_mov_b32 v6, 2\nglobal_atomic_or v8, v[0:1], v6, off glc\ns_waitcnt vmcnt(0)");
       adversary next(one.m.visible, 1, &one.m.l2);
       const u64 address[lanes] = {reinterpret_cast<u64>(one.data), reinterpret_cast<u64>(apart)};
       const u32 bit[2 * lanes] = {4, 4};
@@ -233,18 +218,14 @@ TEST(AmdgpuL2, AnAtomicOfCoarseMemoryIsUnseenUntilItIsWrittenBack) {
     message one(1, k);
     one.data[0] = 7;
     one.data[3] = 5;
-    one.m.load(add + "s_waitcnt vmcnt(0)\ns_sleep 1\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
-    one.m.start();
-    run_wave(one.m.w, 100);
+    one.m.begin(add + "s_waitcnt vmcnt(0)\ns_sleep 1\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
     EXPECT_PAIRS((one.m.v(8, 0), 7u), (one.data[0], 7u));
-    run_wave(one.m.w, 100);
+    one.m.turn();
     EXPECT_PAIRS((one.data[0], 48u), (one.data[2], 41u), (one.data[3], 6u));
   }
   for (const kind& k : k_fine) {
     message one(1, k);
-    one.m.load(add + "s_waitcnt vmcnt(0)\ns_sleep 1");
-    one.m.start();
-    run_wave(one.m.w, 100);
+    one.m.begin(add + "s_waitcnt vmcnt(0)\ns_sleep 1");
     EXPECT_EQ(one.data[0], 41u);
   }
 }
@@ -254,13 +235,11 @@ TEST(AmdgpuL2, AWriteBackKeepsWhatOthersWroteBeside) {
   for (const kind& k : k_coarse)
     for (u64 seed = 1; seed <= seeds; ++seed) {
       message one(seed, k);
-      one.m.load(
+      one.m.begin(
           "global_load_dword v9, v[0:1], off\ns_waitcnt vmcnt(0)\nglobal_store_byte v[0:1], v4, off offset:1\n"
           "s_waitcnt vmcnt(0)\ns_sleep 1\nbuffer_wbl2\ns_waitcnt vmcnt(0)\ns_sleep 1");
-      one.m.start();
-      run_wave(one.m.w, 100);
       one.data[0] = 0x33000011;
-      run_wave(one.m.w, 100);
+      one.m.turn();
       EXPECT_EQ(one.data[0], 0x33002911u);
     }
 }
@@ -268,9 +247,7 @@ TEST(AmdgpuL2, AWriteBackKeepsWhatOthersWroteBeside) {
 // Memory that the driver takes away has what was dirty.
 TEST(AmdgpuL2, MemoryThatGoesIsWrittenBack) {
   message one(1, k_peer);
-  one.m.load("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)\ns_sleep 1");
-  one.m.start();
-  run_wave(one.m.w, 100);
+  one.m.begin("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)\ns_sleep 1");
   one.m.l2.forget(reinterpret_cast<u64>(one.flag), sizeof(one.flag));
   EXPECT_EQ(one.data[0], 0u);
   one.m.l2.forget(reinterpret_cast<u64>(one.data), sizeof(one.data));
@@ -289,16 +266,14 @@ TEST(AmdgpuL2, TheHostDataPathHoldsWritesUntilItIsFlushed) {
     message one(seed, k_fine[0], true);
     u32 reg = 0;
     one.m.l2.flush_register(&reg);
-    one.m.load(
+    one.m.begin(
         "global_load_dword v7, v[0:1], off\nglobal_load_dword v6, v[0:1], off offset:8\ns_waitcnt vmcnt(0)\n"
         "global_store_dword v[0:1], v5, off offset:4\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
         "global_load_dwordx2 v[8:9], v[0:1], off glc\ns_waitcnt vmcnt(0)");
-    one.m.start();
-    run_wave(one.m.w, 100);
     EXPECT_EQ(one.data[1], 1u) << "a kernel's own stores do not pass the path";
     one.data[0] = 41;
     reg = 1;
-    run_wave(one.m.w, 100);
+    one.m.turn();
     EXPECT_PAIRS((one.m.v(8, 0), 41u), (one.m.v(9, 0), 1u), (reg, 0u));
   }
 }

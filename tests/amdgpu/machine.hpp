@@ -75,6 +75,24 @@ class machine {
     for (unsigned turns = 0; turns < 100000 && w.now == wave::state::ready && !w.stopped; ++turns) run_wave(w, 1000);
     return shared.failed;
   }
+  // Runs a program to its first s_sleep; turn() goes on to the next, or to the end.
+  void begin(const std::string& text) {
+    load(text);
+    start();
+    turn();
+  }
+  void turn() { run_wave(w, 100); }
+  // Runs a program to its end, and calls f() behind each turn, before which memory has had one.
+  template <class F>
+  void each_turn(const std::string& text, const F& f) {
+    load(text);
+    start();
+    while (w.now != wave::state::ended) {
+      late.pass_turn();
+      turn();
+      f();
+    }
+  }
   const fault& run(const std::string& text) {
     load(text);
     return go();

@@ -22,7 +22,7 @@ std::string said(const std::string& text, u64 began = ~u64{0}) {
   }
   m.load(text);
   m.start();
-  for (int turn = 0; turn < 20 && m.w.now == wave::state::ready && !m.w.stopped; ++turn) run_wave(m.w, 100);
+  for (int turn = 0; turn < 20 && m.w.now == wave::state::ready && !m.w.stopped; ++turn) m.turn();
   EXPECT_EQ(m.w.now, wave::state::ready) << "it waits for nothing";
   const u32 before[] = {cells[0], cells[32]};
   const u64 pc = m.w.pc, exec = m.w.exec();
