@@ -59,8 +59,7 @@ TEST(sdma_model_faults, a_move_that_comes_late_or_never) {
   const auto start = std::chrono::steady_clock::now();
   {
     hand_queue queue(device, 256);
-    queue.write(copy(memory.dst, memory.src, 8));
-    queue.submit(fence(memory.words, 7));
+    queue.submit(copy(memory.dst, memory.src, 8), fence(memory.words, 7));
     EXPECT_EQ(memory.dst[0], 0xcd);
     while (memory.words[0] != 7 && std::chrono::steady_clock::now() - start < std::chrono::seconds(20)) queue.run();
     EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(30));
@@ -256,8 +255,7 @@ TEST_P(sdma_model, polls_until_the_word_is_right) {
                              {6, 0x705, 0x706}}) {
     memory.words[0] = c.no;
     memory.words[1] = 0;
-    queue.write(poll(c.function, &memory.words[0], 5, 0xff));
-    queue.submit(fence(&memory.words[1], 1));
+    queue.submit(poll(c.function, &memory.words[0], 5, 0xff), fence(&memory.words[1], 1));
     EXPECT_EQ(memory.words[1], 0u) << c.function;
     memory.words[0] = c.yes;
     for (int i = 0; i < 1000 && memory.words[1] == 0; ++i) device.poll();

@@ -29,8 +29,7 @@ bool chain_is_right(std::uint64_t seed, between what, bool tiles) {
     case between::trap: b.queue.write({6, 0}); break;
     case between::hdp_flush: b.queue.write({8, 0, 0x80000000, 0, 0, 0}); break;
   }
-  b.queue.write(move(m.dst + 1024, m.dst));
-  b.queue.submit(fence(&m.words[1], 1));
+  b.queue.submit(move(m.dst + 1024, m.dst), fence(&m.words[1], 1));
   EXPECT_PAIRS((b.queue.stopped_by(), fault::none), (m.words[1], 1u));
   return std::memcmp(m.dst + 1024, m.src, 512) == 0;
 }
@@ -78,8 +77,7 @@ TEST(sdma_order, an_atomic_comes_after_the_copies_before_it) {
     bench b{wire::gen_12, 64, seed};
     const std::uint64_t forty = 40;
     std::memcpy(b.memory.src, &forty, 8);
-    b.queue.write(copy(b.memory.dst, b.memory.src, 8));
-    b.queue.submit(atomic(0x2f, b.memory.dst, 2));
+    b.queue.submit(copy(b.memory.dst, b.memory.src, 8), atomic(0x2f, b.memory.dst, 2));
     std::uint64_t found;
     std::memcpy(&found, b.memory.dst, 8);
     ASSERT_EQ(found, 42u);
@@ -257,8 +255,7 @@ TEST(sdma_travelling, every_packet_that_waits_finds_them_arrived) {
     if (which == 0) q.write(fence(&m.words[0], 1));
     if (which == 1) q.write(atomic(0x2f, &m.words[0], 1));
     if (which == 2) q.write(poll(3, &m.words[1], 0));
-    q.write(copy(m.dst + 2048, m.dst, 512));
-    q.submit(fence(&m.words[2], 1));
+    q.submit(copy(m.dst + 2048, m.dst, 512), fence(&m.words[2], 1));
     EXPECT_EQ(q.stopped_by(), fault::none) << waiting[which];
     EXPECT_EQ(m.words[2], 1u);
     for (const std::size_t at : {0, 1024, 2048})

@@ -218,8 +218,7 @@ struct sdma_refuses : testing::TestWithParam<wrong_packet> {};
 TEST_P(sdma_refuses, and_names_the_dword_and_lives_on) {
   bench b{GetParam().generation, 64, 1, GetParam().granule};
   hand_queue other{b.device, 64};
-  b.queue.write(copy(b.memory.dst + 2048, b.memory.src, 16));
-  b.queue.submit(GetParam().packet(b.memory));
+  b.queue.submit(copy(b.memory.dst + 2048, b.memory.src, 16), GetParam().packet(b.memory));
   EXPECT_EQ(b.queue.stopped_by(), GetParam().why) << text_of(b.queue.stopped_by());
   EXPECT_EQ(b.queue.stopped_at(), 7 + GetParam().dword);
   // The packets before it are done, it and those after it are not, and the other queue works.

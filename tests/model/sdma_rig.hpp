@@ -97,8 +97,11 @@ struct hand_queue {
     for (int i = 0; i < 100000 && device.poll(); ++i) {
     }
   }
-  void submit(const dwords& packet) {
+  // All of them by one doorbell.
+  template <class... More>
+  void submit(const dwords& packet, const More&... more) {
     write(packet);
+    (write(more), ...);
     ring_doorbell();
     run();
   }
