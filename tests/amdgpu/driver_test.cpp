@@ -322,25 +322,21 @@ TEST_F(amdgpu_driver, wakes_who_waits_for_an_event) {
   d[0].event_id = first.event_id;
   d[1].event_id = second.event_id;
   wait_events_args w{reinterpret_cast<u64>(d), 2, 0, 0, 9};
-  EXPECT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_timeout);
+  EXPECT_PAIRS((ask(p, wait_events, w), 0), (w.result, wait_timeout));
   std::thread setter([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     p.happenings.interrupt(first.event_id);
   });
   w.timeout_ms = 0xffffffffu;
-  EXPECT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_complete);
+  EXPECT_PAIRS((ask(p, wait_events, w), 0), (w.result, wait_complete));
   setter.join();
   // It has reset itself.
   w.timeout_ms = 0;
-  EXPECT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_timeout);
+  EXPECT_PAIRS((ask(p, wait_events, w), 0), (w.result, wait_timeout));
   event_args e{first.event_id, 0};
   EXPECT_EQ(ask(p, set_event, e), 0);
   w.all = 1;
-  EXPECT_EQ(ask(p, wait_events, w), 0);
-  EXPECT_EQ(w.result, wait_timeout);
+  EXPECT_PAIRS((ask(p, wait_events, w), 0), (w.result, wait_timeout));
   e.event_id = second.event_id;
   EXPECT_PAIRS((ask(p, set_event, e), 0), (ask(p, wait_events, w), 0), (w.result, wait_complete),
                (ask(p, destroy_event, e), 0), (ask(p, wait_events, w), EINVAL));
