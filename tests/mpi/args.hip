@@ -250,8 +250,7 @@ const sentence k_named[] = {
 };
 
 void expect_sentence(const rig::team& t, const sentence& wanted, const char* when) {
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   bool good = info.status == wanted.status && std::strcmp(info.engine, "device") == 0 &&
               std::strncmp(info.sentence, wanted.call, std::strlen(wanted.call)) == 0;
   for (const char* part : wanted.says) good = good && (part == nullptr || std::strstr(info.sentence, part) != nullptr);

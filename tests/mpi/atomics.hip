@@ -89,8 +89,8 @@ void integer_type(const rig::team& t, unsigned char* area, const char* type) {
     rig::expect(bad == 0, "%s: an op failed", type);
     const std::vector<T> got = old.get(), wanted = integers_wanted(before, a, b);
     for (int k = 0; k < k_integer_steps; ++k)
-      rig::expect(got[k] == wanted[k], "%s, result %d: %llx, expected %llx", type, k,
-                  static_cast<unsigned long long>(got[k]), static_cast<unsigned long long>(wanted[k]));
+      rig::expect(got[k] == wanted[k], "%s, result %d: %llx, expected %llx", type, k, rig::ull(got[k]),
+                  rig::ull(wanted[k]));
     const std::vector<T> left = rig::team::read(words, 3);
     rig::expect(left[0] == guard && left[2] == guard, "%s: a neighbour of the word has changed", type);
   }
@@ -189,8 +189,7 @@ void everybody(const rig::team& t) {
   std::sort(mine.begin(), mine.end());
   const uint64_t total = static_cast<uint64_t>(t.n) * k_per_pe * k_turns;
   rig::expect(std::adjacent_find(mine.begin(), mine.end()) == mine.end(), "fetch_add gave one value twice");
-  rig::expect(mine.back() < total, "fetch_add gave %llu of %llu", static_cast<unsigned long long>(mine.back()),
-              static_cast<unsigned long long>(total));
+  rig::expect(mine.back() < total, "fetch_add gave %llu of %llu", rig::ull(mine.back()), rig::ull(total));
   if (t.me == 0) {
     const shared_words w = rig::team::read(words, 1)[0];
     uint64_t bits = 0;
@@ -198,16 +197,15 @@ void everybody(const rig::team& t) {
       for (unsigned id = 0; id < k_per_pe; ++id)
         if (k_turns % 2 == 1) bits ^= uint64_t{1} << ((id + static_cast<unsigned>(pe)) % 64);
     const uint64_t swaps = static_cast<uint64_t>(t.n) * k_per_pe / 16;
-    rig::expect(w.add64 == total, "fetch_add: sum %llu", static_cast<unsigned long long>(w.add64));
-    rig::expect(w.inc64 == total, "inc: sum %llu", static_cast<unsigned long long>(w.inc64));
+    rig::expect(w.add64 == total, "fetch_add: sum %llu", rig::ull(w.add64));
+    rig::expect(w.inc64 == total, "inc: sum %llu", rig::ull(w.inc64));
     rig::expect(w.add32 == 3 * total, "add of 32 bits: sum %u", w.add32);
-    rig::expect(w.bits64 == bits, "xor: %llx, expected %llx", static_cast<unsigned long long>(w.bits64),
-                static_cast<unsigned long long>(bits));
+    rig::expect(w.bits64 == bits, "xor: %llx, expected %llx", rig::ull(w.bits64), rig::ull(bits));
     rig::expect(w.add_double == 2.0 * static_cast<double>(swaps) && w.add_float == 0.5f * static_cast<float>(swaps),
                 "add of double and float: %g and %g, by %llu threads", w.add_double, static_cast<double>(w.add_float),
-                static_cast<unsigned long long>(swaps));
-    rig::expect(w.cas64 == swaps && w.cas32 == swaps, "compare_swap: %llu and %u, expected %llu",
-                static_cast<unsigned long long>(w.cas64), w.cas32, static_cast<unsigned long long>(swaps));
+                rig::ull(swaps));
+    rig::expect(w.cas64 == swaps && w.cas32 == swaps, "compare_swap: %llu and %u, expected %llu", rig::ull(w.cas64),
+                w.cas32, rig::ull(swaps));
   }
   t.barrier();
 }

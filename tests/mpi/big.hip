@@ -36,7 +36,7 @@ __global__ void check(const unsigned char* got, uint64_t shift, const unsigned c
     for (uint64_t i = 0; i < shift; ++i) bad += got[i] != rig::k_poison;
     for (uint64_t i = shift + k_big; i < k_room / 8 * 8; ++i) bad += got[i] != rig::k_poison;
   }
-  if (bad != 0) atomicAdd(reinterpret_cast<unsigned long long*>(wrong), static_cast<unsigned long long>(bad));
+  if (bad != 0) atomicAdd(reinterpret_cast<unsigned long long*>(wrong), rig::ull(bad));
 }
 
 __global__ void put_big(xio_ctx_t ctx, unsigned char* dst, const unsigned char* src, int pe, int* status) {
@@ -64,7 +64,7 @@ int main() {
     RUN(check, 4, 64, dst, shift, src + 1, wrong.data());
     const char* what = by_put ? "put of 4 GiB + 1" : "get of 4 GiB + 1";
     rig::expect_status(status, XIO_OK, what);
-    rig::expect(wrong.get()[0] == 0, "%s: %llu words wrong", what, static_cast<unsigned long long>(wrong.get()[0]));
+    rig::expect(wrong.get()[0] == 0, "%s: %llu words wrong", what, rig::ull(wrong.get()[0]));
   }
   return rig::verdict("big", t, false);
 }

@@ -376,8 +376,7 @@ void unlike_calls(const place& p) {
     rig::expect_status(rig::result_of(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, step), last ? XIO_OK : XIO_ERR_ARG,
                        what);
     if (last) return;
-    xio_error_info_t info = XIO_ERROR_INFO_INIT;
-    MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
+    const xio_error_info_t info = rig::error_of(p.t);
     // A mistake below a root that had sent its data down a tree comes to all by the next call.
     if (step == k_no_such_root && p.t.n >= k_tree && (p.t.ctx.flags & xio::dev::ctx_all_mapped) == 0) {
       rig::expect_status(rig::result_of(unlike, 1, 64, p.t.ctx, p.team, p.dst, p.src, k_unlike_calls), XIO_ERR_ARG,

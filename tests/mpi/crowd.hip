@@ -102,8 +102,7 @@ void several_streams(const rig::team& t) {
   t.barrier();
   expect_words(rig::team::read(in, k_count), t.left, "several streams");
   for (const uint64_t got : rig::team::read(signals, k_streams))
-    rig::expect(got == k_launches * k_stream_groups, "several streams: %llu signals",
-                static_cast<unsigned long long>(got));
+    rig::expect(got == k_launches * k_stream_groups, "several streams: %llu signals", rig::ull(got));
 }
 
 }  // namespace

@@ -339,8 +339,7 @@ void absent(place& p, int call, rig::scope s, size_t bytes, int missing) {
     rig::expect_status(p.out.get()[0].status, XIO_ERR_TIMEOUT, k_call_names[call]);
     rig::expect(took.count() < 1.2 * k_wait_s + 0.3, "%s of %zu bytes by a %s, %d of %d absent: %.2f s",
                 k_call_names[call], bytes, rig::k_scope_names[s], missing, p.t.n, took.count());
-    xio_error_info_t info = XIO_ERROR_INFO_INIT;
-    MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
+    const xio_error_info_t info = rig::error_of(p.t);
     rig::expect(
         std::strstr(info.sentence, "): PE ") != nullptr && std::strstr(info.sentence, "has not come") != nullptr,
         "after %s PE %d reads \"%s\"", k_call_names[call], p.t.me, info.sentence);

@@ -127,10 +127,9 @@ void atomics(const rig::team& t) {
   rig::expect_status(bad.get()[0], XIO_OK, "atomics");
   const std::vector<uint64_t> got = read_words(words, 3);
   const auto n = static_cast<uint64_t>(t.n);
-  rig::expect(got[0] == 3 * n * k_groups * k_threads, "the sum is %llu", static_cast<unsigned long long>(got[0]));
-  rig::expect(got[1] == (n * k_groups % 2 == 0 ? 0 : ~uint64_t{0}), "xor gives %llx",
-              static_cast<unsigned long long>(got[1]));
-  rig::expect(got[2] == ~uint64_t{0}, "or gives %llx", static_cast<unsigned long long>(got[2]));
+  rig::expect(got[0] == 3 * n * k_groups * k_threads, "the sum is %llu", rig::ull(got[0]));
+  rig::expect(got[1] == (n * k_groups % 2 == 0 ? 0 : ~uint64_t{0}), "xor gives %llx", rig::ull(got[1]));
+  rig::expect(got[2] == ~uint64_t{0}, "or gives %llx", rig::ull(got[2]));
 }
 
 void during_a_kernel(const rig::team& t) {
@@ -154,8 +153,7 @@ void during_a_kernel(const rig::team& t) {
   __atomic_store_n(question, k_turns, __ATOMIC_RELEASE);
   MUST(hipStreamSynchronize(stream));
   MUST(hipStreamDestroy(stream));
-  rig::expect(responses == k_turns, "%llu of %llu words got a reply", static_cast<unsigned long long>(responses),
-              static_cast<unsigned long long>(k_turns));
+  rig::expect(responses == k_turns, "%llu of %llu words got a reply", rig::ull(responses), rig::ull(k_turns));
   rig::expect_status(bad.get()[0], XIO_OK, "a kernel that the host speaks with");
 }
 

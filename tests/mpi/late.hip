@@ -17,7 +17,7 @@
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using rig::clock_type;
 
 constexpr size_t k_bytes = 256 << 10;
 constexpr uint64_t k_limit_ms = 300;
@@ -117,8 +117,8 @@ struct pair_of_pes {
 };
 
 bool took_less(clock_type::time_point since, int ms, const char* what) {
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock_type::now() - since).count();
-  return rig::expect(took < ms, "%s took %lld ms", what, static_cast<long long>(took));
+  const double took = rig::ms_since(since);
+  return rig::expect(took < ms, "%s took %.0f ms", what, took);
 }
 
 void expect_canary(const pair_of_pes& p, const char* when) {
@@ -217,8 +217,7 @@ void expect_recovery(pair_of_pes& p) {
   const xio_status_t status = xio_ctx_recover(p.world, p.ctx);
   rig::expect(status == XIO_OK, "xio_ctx_recover: %s: %s", xio_status_name(status), xio_last_error());
   took_less(since, 15000, "xio_ctx_recover");
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(p.world, p.ctx, &info));
+  const xio_error_info_t info = rig::error_of(p.world, p.ctx);
   rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
 }
 

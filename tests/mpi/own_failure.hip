@@ -52,20 +52,9 @@ __global__ void wait_for_what_is_there(xio_ctx_t ctx, const uint64_t* there, int
   *status = xio_wait_until(ctx, there, XIO_CMP_EQ, 4711);
 }
 
-class stopwatch {
- public:
-  long long ms() const {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
 void expect_failure(const rig::team& t, xio_ctx_t ctx, const char* engine, long long took) {
   rig::expect(took <= k_most_ms, "the wait took %lld ms", took);
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), ctx, &info));
+  const xio_error_info_t info = rig::error_of(t.world(), ctx);
   rig::expect(std::strcmp(info.engine, engine) == 0, "the host reads of %s: \"%s\"", info.engine, info.sentence);
 }
 
@@ -84,9 +73,9 @@ void by_rdma(const rig::team& t) {
     MUST(xio_ctx_create(t.world(), &attr, &ctx));
     const unsigned n = kind % 2 == 0 ? 1 : lanes;
     if (t.me == 0) {
-      const stopwatch clock;
+      const auto begin = rig::clock_type::now();
       RUN(put_and_wait, 1, n, ctx, to, never, into.data(), kind, status.data());
-      const long long took = clock.ms();
+      const auto took = static_cast<long long>(rig::ms_since(begin));
       for (unsigned i = 0; i < n; ++i)
         rig::expect_status(status.get()[i], XIO_ERR_TRANSPORT, "a wait beside a failure");
       expect_failure(t, ctx, "rdma", took);
@@ -109,9 +98,9 @@ void by_drive(const rig::team& t, const std::string& directory) {
     MUST(xio_storage_open(t.world(), ("file:" + directory + "/loses.img").c_str(), &attr, &storage));
     const rig::device_array<int> status(2);
     const rig::device_array<uint32_t> into(2);
-    const stopwatch clock;
+    const auto begin = rig::clock_type::now();
     RUN(read_and_wait, 1, 1, t.ctx, storage, memory, never, into.data(), uint64_t{200}, status.data());
-    const long long took = clock.ms();
+    const auto took = static_cast<long long>(rig::ms_since(begin));
     for (const int got : status.get())
       rig::expect_status(got, XIO_ERR_TIMEOUT, "a read that is lost, and a wait beside it");
     expect_failure(t, t.ctx, "nvme", took);

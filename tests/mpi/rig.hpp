@@ -234,6 +234,25 @@ inline int verdict(const char* program, const team& t, bool check_engines = true
   return failures == 0 ? 0 : 1;
 }
 
+// The last failure of a ctx, for the host.
+inline xio_error_info_t error_of(xio_world_t* world, const xio_ctx_t& ctx) {
+  xio_error_info_t info = XIO_ERROR_INFO_INIT;
+  MUST(xio_ctx_error(world, ctx, &info));
+  return info;
+}
+inline xio_error_info_t error_of(const team& t) { return error_of(t.world(), t.ctx); }
+
+using clock_type = std::chrono::steady_clock;
+inline double ms_since(clock_type::time_point begin) {
+  return std::chrono::duration<double, std::milli>(clock_type::now() - begin).count();
+}
+
+// For printf.
+template <class T>
+unsigned long long ull(T value) {
+  return static_cast<unsigned long long>(value);
+}
+
 // --- Data --------------------------------------------------------------------------------------------
 
 // Byte i of PE pe's source. Neighbours differ, PEs differ, and no value repeats with a power of two.

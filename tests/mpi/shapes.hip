@@ -120,12 +120,11 @@ void rows(const rig::team& t, unsigned char* area, const char* type) {
   rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
   const uint64_t ops = after.ops - before.ops, bytes = after.bytes - before.bytes;
   rig::expect(ops == (posts ? values : 0) && bytes == ops * sizeof(T), "%s: %llu ops of %llu bytes", what,
-              static_cast<unsigned long long>(ops), static_cast<unsigned long long>(bytes));
+              rig::ull(ops), rig::ull(bytes));
 #if defined(XIO_ON_HOST)  // where lanes surely come together
   const queue_facts q = queue.get()[1];
   const uint64_t slots = q.slots - queue.get()[0].slots, right = posts ? slots_of_rows(q, lanes, sizeof(T)) : 0;
-  rig::expect(slots == right, "%s: %llu slots, expected %llu", what, static_cast<unsigned long long>(slots),
-              static_cast<unsigned long long>(right));
+  rig::expect(slots == right, "%s: %llu slots, expected %llu", what, rig::ull(slots), rig::ull(right));
 #endif
   t.barrier();
 }

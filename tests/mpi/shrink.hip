@@ -16,10 +16,8 @@
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
-double ms_since(clock_type::time_point t) {
-  return std::chrono::duration<double, std::milli>(clock_type::now() - t).count();
-}
+using rig::clock_type;
+using rig::ms_since;
 
 constexpr int k_most = 16;  // PEs
 constexpr int k_ints = 256;
@@ -169,8 +167,8 @@ xio_shrink_report_t shrink(player& p) {
     rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: xio_world_shrink took %.0f ms", p.name.c_str(),
                 ms_since(began));
     std::printf("PE %d: shrink %d: %s, view %llu, %d live, %d gone, %d dead, block %p, %u messages, %.0f ms\n", p.me,
-                tries, xio_status_name(got), static_cast<unsigned long long>(one.view), one.n_living, one.n_gone,
-                one.n_dead, one.block, one.messages, ms_since(began));
+                tries, xio_status_name(got), rig::ull(one.view), one.n_living, one.n_gone, one.n_dead, one.block,
+                one.messages, ms_since(began));
     if (got != XIO_OK) std::printf("PE %d: %s\n", p.me, xio_last_error());
     if (got == XIO_ERR_STATE || got == XIO_ERR_INTERNAL) break;
     if (got != XIO_OK) continue;

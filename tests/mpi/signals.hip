@@ -204,10 +204,10 @@ void counters(const rig::team& t) {
   uint64_t wrong = 0;
   for (uint32_t i = 0; i < messages; ++i)
     for (uint32_t k = 0; k < words; ++k) wrong += got[i * words + k] != i * 1000 + k;
-  rig::expect(wrong == 0, "counters: %llu words wrong", static_cast<unsigned long long>(wrong));
+  rig::expect(wrong == 0, "counters: %llu words wrong", rig::ull(wrong));
   const std::vector<uint64_t> both = rig::team::read(words_of_two, 2);
-  rig::expect(both[0] == messages && both[1] == messages / 2, "counter %llu, signal %llu",
-              static_cast<unsigned long long>(both[0]), static_cast<unsigned long long>(both[1]));
+  rig::expect(both[0] == messages && both[1] == messages / 2, "counter %llu, signal %llu", rig::ull(both[0]),
+              rig::ull(both[1]));
   t.barrier();
 }
 

@@ -5,7 +5,7 @@
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using rig::clock_type;
 
 // How long an L1 of the software AMD GPU keeps what it has is chosen once for a workgroup, so kernels are many.
 constexpr uint64_t k_kernels = 8, k_turns = 4;

@@ -15,7 +15,7 @@ __global__ void pass_on(xio_ctx_t ctx, uint64_t* word, const uint64_t* given, ui
   if (*status == XIO_OK) *status = xio_signal_wait_until(ctx, word, XIO_CMP_GE, round);
 }
 
-using clock_type = std::chrono::steady_clock;
+using rig::clock_type;
 
 bool is_there(const std::string& file) { return access(file.c_str(), F_OK) == 0; }
 

@@ -127,8 +127,7 @@ class bench {
     MUST(xio_storage_open(t.world(), names.c_str(), &attr, &storage));
     uint64_t got = 0;
     MUST(xio_storage_size(t.world(), storage, &got, nullptr));
-    rig::expect(got == bytes, "%d members: %llu bytes, expected %llu", members, static_cast<unsigned long long>(got),
-                static_cast<unsigned long long>(bytes));
+    rig::expect(got == bytes, "%d members: %llu bytes, expected %llu", members, rig::ull(got), rig::ull(bytes));
     wanted.assign(bytes, 0);
   }
   ~bench() {
@@ -357,8 +356,7 @@ void unequal(rig::team& t, unsigned char* memory, const std::string& directory) 
   MUST(xio_storage_open(t.world(), names.c_str(), nullptr, &s));
   uint64_t bytes = 0;
   MUST(xio_storage_size(t.world(), s, &bytes, nullptr));
-  rig::expect(bytes == usable, "unequal: %llu bytes, expected %llu", static_cast<unsigned long long>(bytes),
-              static_cast<unsigned long long>(usable));
+  rig::expect(bytes == usable, "unequal: %llu bytes, expected %llu", rig::ull(bytes), rig::ull(usable));
   std::vector<unsigned char> data(k_memory);
   for (size_t i = 0; i < data.size(); ++i) data[i] = rig::pattern(4000, i);
   rig::team::write(memory, data);
@@ -423,10 +421,8 @@ void taken_over(rig::team& t, unsigned char* memory, const std::string& director
   MUST(xio_ctx_create(t.world(), nullptr, &other));
   rig::expect_status(rig::result_of(fail_once, 1, 1, other, second.storage, memory), XIO_ERR_STORAGE,
                      "another ctx's comparison");
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), other, &info));
-  rig::expect_status(info.status, XIO_ERR_STORAGE, "the ctx that compared");
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  rig::expect_status(rig::error_of(t.world(), other).status, XIO_ERR_STORAGE, "the ctx that compared");
+  const xio_error_info_t info = rig::error_of(t);
   rig::expect(std::strcmp(info.engine, "nvme") != 0, "the ctx that used what was there before reads \"%s\"",
               info.sentence);
   rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "its quiet");
@@ -441,9 +437,9 @@ void doorbells(rig::team& t, unsigned char* memory, const std::string& directory
   rig::expect(wrong.get()[0] == 0, "a read in step failed");
   xio_engine_stats_t s = XIO_ENGINE_STATS_INIT;
   MUST(xio_storage_stats(t.world(), b.storage, &s));
-  rig::expect(s.ops == 6400, "%llu ops, expected 6400", static_cast<unsigned long long>(s.ops));
+  rig::expect(s.ops == 6400, "%llu ops, expected 6400", rig::ull(s.ops));
   rig::expect(s.doorbells * 16 <= s.ops, "%llu doorbells for %llu commands, expected a sixteenth at most",
-              static_cast<unsigned long long>(s.doorbells), static_cast<unsigned long long>(s.ops));
+              rig::ull(s.doorbells), rig::ull(s.ops));
   std::printf("doorbells per command: %.4f\n", static_cast<double>(s.doorbells) / static_cast<double>(s.ops));
 }
 
@@ -458,8 +454,7 @@ void closed_with_work(rig::team& t, unsigned char* memory, const std::string& di
   rig::team::write(memory, ours);
   usleep(20000);
   rig::expect_same(rig::team::read(memory, k_memory), ours, "after closing with work under way");
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   rig::expect(std::strcmp(info.engine, "nvme") != 0, "the ctx after closing with work under way reads \"%s\"",
               info.sentence);
 }

@@ -50,7 +50,7 @@ inline void shared(rig::team& t, unsigned char* memory, const std::string& direc
   if (t.me != 0) MUST(xio_storage_grow(t.world(), s, t.me % 2 == 0 ? 0 : k_shared + 1));
   uint64_t bytes = 0;
   MUST(xio_storage_size(t.world(), s, &bytes, nullptr));
-  rig::expect(bytes == k_grown, "after it grew: %llu bytes", static_cast<unsigned long long>(bytes));
+  rig::expect(bytes == k_grown, "after it grew: %llu bytes", rig::ull(bytes));
   rig::expect_status(one(false, 0, 0, k_grown), XIO_OK, "all that it has");
   rig::expect_same(rig::team::read(memory, k_grown), wanted, "what all PEs wrote, and zeroes");
   MUST(xio_host_barrier(t.world()));

@@ -153,8 +153,7 @@ inline void fail_once(place& p, const char* what, bool has_nic, const std::funct
   rig::expect(took < 5 && (took > 0.3 || found == XIO_ERR_TRANSPORT), "%s: 100 calls took %.2f s", what, took);
   rig::expect_status(found, wanted, what);
   expect_first(p, wanted, what);
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(p.t);
   rig::expect(info.status == wanted && info.sentence[0] != 0, "%s: xio_ctx_error has '%s'", what, info.sentence);
 }
 
@@ -188,8 +187,7 @@ inline void fail_all(place& p) {
     MUST(xio_ctx_clear(p.t.world(), p.t.ctx));
   }).join();
   expect_first(p, XIO_OK, "after xio_ctx_clear");
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(p.t.world(), p.t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(p.t);
   rig::expect_status(info.status, XIO_OK, "xio_ctx_error after xio_ctx_clear");
   p.t.barrier();
   expect_moved(p, k_rows[0], 1001);

@@ -21,7 +21,7 @@ inline void change_words(const place& p) {
   const int pe = p.next();
   uint64_t old = 0;
   const auto expect_old = [&](uint64_t wanted, const char* what) {
-    rig::expect(old == wanted, "%s: the word was %llu", what, static_cast<unsigned long long>(old));
+    rig::expect(old == wanted, "%s: the word was %llu", what, rig::ull(old));
   };
   BY_HOST(xio_host_atomic_set, word, 5, pe);
   BY_HOST(xio_host_atomic_fetch_add, word, 3, pe, &old);

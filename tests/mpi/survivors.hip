@@ -13,10 +13,8 @@
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
-double ms_since(clock_type::time_point t) {
-  return std::chrono::duration<double, std::milli>(clock_type::now() - t).count();
-}
+using rig::clock_type;
+using rig::ms_since;
 double cpu_ms() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -194,8 +192,8 @@ void go_on(survivor& p, const char* when) {
   }
   if (p.me != p.living[0]) return;
   const uint64_t count = rig::team::read(&p.s->count, 1)[0];
-  rig::expect(count >= p.round * n, "%s, %s: the living added %llu of %llu", p.name.c_str(), when,
-              static_cast<unsigned long long>(count), static_cast<unsigned long long>(p.round * n));
+  rig::expect(count >= p.round * n, "%s, %s: the living added %llu of %llu", p.name.c_str(), when, rig::ull(count),
+              rig::ull(p.round * n));
 }
 
 [[noreturn]] void die(const survivor& p) {
@@ -323,8 +321,7 @@ void expect_refused(const survivor& p) {
                   k_ops[i], pe, xio_status_name(static_cast<xio_status_t>(got[static_cast<size_t>(i)])));
     rig::expect(got[k_count] == 0, "%s: a value came from PE %d", p.name.c_str(), pe);
     rig::expect(counter.get()[0] == 0, "%s: a counter counts what was refused", p.name.c_str());
-    xio_error_info_t why = XIO_ERROR_INFO_INIT;
-    MUST(xio_ctx_error(p.world, p.ctx, &why));
+    const xio_error_info_t why = rig::error_of(p.world, p.ctx);
     rig::expect(why.status == XIO_ERR_PEER && std::strstr(why.sentence, "excluded") != nullptr, "%s: '%s'",
                 p.name.c_str(), why.sentence);
     rig::expect(xio_route_name(p.world, p.ctx, 8, pe) == nullptr && xio_ptr(p.world, p.s, pe) == nullptr,

@@ -367,8 +367,7 @@ void workgroup_contexts(const rig::team& t) {
               bad.get()[0], served.get()[0]);
   rig::expect(bad_empty.get()[0] == 0, "an empty pool: step %d failed", bad_empty.get()[0]);
   const std::vector<uint64_t> got = rig::team::read(slots, blocks);
-  for (unsigned i = 0; i < blocks; ++i)
-    rig::expect(got[i] == 1000 + i, "workgroup %u put %llu", i, static_cast<unsigned long long>(got[i]));
+  for (unsigned i = 0; i < blocks; ++i) rig::expect(got[i] == 1000 + i, "workgroup %u put %llu", i, rig::ull(got[i]));
   t.barrier();
 }
 
@@ -407,8 +406,7 @@ void float_in_a_sentence(const rig::team& t) {
   auto* word = t.symmetric<float>(1);
   rig::team::write(word, std::vector<float>{0.25f});
   const int bad = rig::result_of(float_that_stays, 1, 1, t.ctx, word);
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   rig::expect(bad == 0 && std::strstr(info.sentence, ">= 1.5 ") && std::strstr(info.sentence, "held 0.25;"),
               "a wait for a float: \"%s\"", info.sentence);
   t.barrier();
@@ -445,9 +443,9 @@ void rests(const rig::team& t) {
   for (int round = 1; round <= turns; ++round) {
     t.barrier();
     usleep(25000 + 1000 * static_cast<unsigned>(round));
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = rig::clock_type::now();
     if (round % t.n == t.me) RUN(put_word, 1, 1, t.ctx, word, static_cast<uint64_t>(round), t.right, bad.data());
-    late += std::chrono::steady_clock::now() - begin > std::chrono::milliseconds(90);
+    late += rig::ms_since(begin) > 90;
     t.barrier();
     const bool mine = (round + 1) % t.n == t.me;
     rig::expect(bad.get()[0] == 0 && (!mine || rig::team::read(word, 1)[0] == static_cast<uint64_t>(round)),

@@ -140,8 +140,7 @@ __global__ void sync_once(xio_ctx_t ctx, xio_team_t team, bool quiet, int* statu
 }
 
 void expect_sentence(const rig::team& t, const char* wanted) {
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   rig::expect(std::strstr(info.sentence, wanted) != nullptr, "PE %d reads \"%s\" instead of: %s", t.me, info.sentence,
               wanted);
 }

@@ -41,9 +41,8 @@ void expect_work_done(const rig::team& t, uint64_t* in, uint64_t* out, uint64_t*
   const std::vector<uint64_t> got = rig::team::read(in, k_words);
   size_t wrong = 0;
   for (size_t i = 0; i < k_words; ++i) wrong += got[i] != word(t.left, i);
-  rig::expect(wrong == 0, "a put in round %llu: %zu words are wrong", static_cast<unsigned long long>(round), wrong);
-  rig::expect(rig::team::read(signal, 1)[0] == round, "the signal of round %llu",
-              static_cast<unsigned long long>(round));
+  rig::expect(wrong == 0, "a put in round %llu: %zu words are wrong", rig::ull(round), wrong);
+  rig::expect(rig::team::read(signal, 1)[0] == round, "the signal of round %llu", rig::ull(round));
   t.barrier();
 }
 
@@ -52,8 +51,7 @@ __global__ void just_sync(xio_ctx_t ctx, int* status) { *status = xio_sync_all(c
 
 // The host reads this of the ctx's last failure, a wait on a word of the heap or a barrier.
 void expect_sentence(const rig::team& t, const char* begin, const char* part) {
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   rig::expect_status(info.status, XIO_ERR_TIMEOUT, "what the host reads");
   rig::expect(
       std::strncmp(info.sentence, begin, std::strlen(begin)) == 0 && std::strstr(info.sentence, part) != nullptr,
@@ -64,11 +62,10 @@ void expect_time_out(const rig::team& t, const uint64_t* never) {
   const rig::device_array<int> status(k_groups * k_threads);
   const rig::device_array<uint64_t> usual(1), unused(1);
   RUN(set_limit, 1, 1, t.ctx, k_limit_ms, usual.data());
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = rig::clock_type::now();
   RUN(wait_in_vain, k_groups, k_threads, t.ctx, never, status.data());
-  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
-  rig::expect(took.count() >= static_cast<long long>(k_limit_ms), "the wait ended after %lld ms",
-              static_cast<long long>(took.count()));
+  const double took = rig::ms_since(begin);
+  rig::expect(took >= static_cast<double>(k_limit_ms), "the wait ended after %.0f ms", took);
   RUN(set_limit, 1, 1, t.ctx, usual.get()[0], unused.data());
   const std::vector<int> got = status.get();
   for (size_t i = 0; i < got.size(); ++i)

@@ -7,7 +7,7 @@
 
 namespace {
 
-using clock_type = std::chrono::steady_clock;
+using rig::clock_type;
 constexpr size_t k_bytes = 1 << 20;
 constexpr unsigned k_puts = 8;
 constexpr int k_patience_s = 60;  // for the strike
@@ -37,8 +37,7 @@ bool is_loss(int status) { return status == XIO_ERR_TIMEOUT || status == XIO_ERR
 
 // Milliseconds since `from`, expected to be below `most`.
 long took(clock_type::time_point from, long most, const char* what) {
-  const auto ms =
-      static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(clock_type::now() - from).count());
+  const auto ms = static_cast<long>(rig::ms_since(from));
   rig::expect(ms <= most, "%s took %ld ms, the deadline is %ld", what, ms, most);
   return ms;
 }
@@ -71,8 +70,7 @@ int main() {
   }
   rig::expect(is_loss(lost), "the transfer ended with %s", xio_status_name(static_cast<xio_status_t>(lost)));
   const long until_lost = took(last, deadline, "the status of the transfer");
-  xio_error_info_t info = XIO_ERROR_INFO_INIT;
-  MUST(xio_ctx_error(t.world(), t.ctx, &info));
+  const xio_error_info_t info = rig::error_of(t);
   std::printf("lost_peer: PE %d: %s after %ld ms from %s queue %u, vendor 0x%x\n", t.me,
               xio_status_name(static_cast<xio_status_t>(lost)), until_lost, info.engine != nullptr ? info.engine : "?",
               info.queue, info.vendor);

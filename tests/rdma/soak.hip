@@ -125,10 +125,10 @@ int main() {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   rig::expect_status(now.status, XIO_OK, "the transfer");
-  rig::expect(now.wrong == 0, "%llu blocks arrived wrong", static_cast<unsigned long long>(now.wrong));
+  rig::expect(now.wrong == 0, "%llu blocks arrived wrong", rig::ull(now.wrong));
   std::printf("soak: PE %d, route %s: %llu blocks, %llu bytes in %.1f s, %.1f MB/s with CRC, %llu wrong, %s\n", t.me,
-              t.route.c_str(), static_cast<unsigned long long>(now.blocks), static_cast<unsigned long long>(now.bytes),
-              seconds, static_cast<double>(now.bytes) / seconds / 1e6, static_cast<unsigned long long>(now.wrong),
+              t.route.c_str(), rig::ull(now.blocks), rig::ull(now.bytes), seconds,
+              static_cast<double>(now.bytes) / seconds / 1e6, rig::ull(now.wrong),
               xio_status_name(static_cast<xio_status_t>(now.status)));
   std::fflush(stdout);
   // After a loss these say so as well; what counts is that they come back.

@@ -21,7 +21,7 @@ void exchange(const rig::team& t, uint64_t* words, int at, uint64_t value) {
   t.barrier();
   const int left = t.left;
   const uint64_t got = rig::team::read(words + at, 1)[0];
-  rig::expect(got == value + static_cast<uint64_t>(left), "word %d is %llx", at, static_cast<unsigned long long>(got));
+  rig::expect(got == value + static_cast<uint64_t>(left), "word %d is %llx", at, rig::ull(got));
 }
 
 }  // namespace
