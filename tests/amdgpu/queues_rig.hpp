@@ -143,7 +143,7 @@ struct amdgpu_queues : testing::Test {
     }
     return false;
   }
-  // What the process has of an event that comes within ten seconds.
+  // Waits for an event, ten seconds at most, and gives the data that come with it.
   uapi::event_data happened(std::uint32_t event) {
     uapi::event_data d{};
     d.event_id = event;

@@ -163,7 +163,7 @@ inline bool shared_gpus(const team& t) {
     MUST(hipDeviceSynchronize());                                                     \
   } while (0)
 
-// What a kernel stored to the int that is its last argument: 0 if nothing.
+// Gives the value that a kernel stored to the int of its last argument, or 0.
 template <class... Parameters, class... Arguments>
 int result_of(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, const Arguments&... arguments) {
   const device_array<int> result(1);
