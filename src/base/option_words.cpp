@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "base/option_words.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
