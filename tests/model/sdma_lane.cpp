@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The SDMA lane from device functions to data: the same calls that a kernel makes, over real queues of the software
 // engine. Host threads outside any kernel are waves of one lane; tests/mpi has kernels.
+#include "xio/device/impl/sdma_lane.hpp"
 #include "../unit/refusal.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/sdma.hpp"
-#include "xio/device/impl/sdma_lane.hpp"
 
 namespace xio {
 namespace {

@@ -66,8 +66,8 @@
 
 #endif
 
-// LLVM in Triton 3.6 ends by an assertion where NVIDIA's code takes a structure by value. So in bitcode that clang makes
-// for it such functions take its address, and may not change it.
+// LLVM in Triton 3.6 ends by an assertion where NVIDIA's code takes a structure by value. So in bitcode that clang
+// makes for it such functions take its address, and may not change it.
 #if defined(XIO_ON_CUDA) && defined(__clang__)
 #define XIO_GIVEN(type) const type&
 #else
