@@ -133,10 +133,10 @@ def late(j):
     if j.me == 0:
         began = time.monotonic()
         raises(RuntimeError, "XIO:", h.wait_signal, 1, channel=0, timeout_ms=500)
-        assert 0.4 < time.monotonic() - began < 0.9, time.monotonic() - began
+        assert 0.4 < time.monotonic() - began < 5, time.monotonic() - began  # the world's is 20 s
         for _ in range(3):
             raises(RuntimeError, "XIO:", h.wait_signal, 1, channel=0)
-        assert time.monotonic() - began < 1.1
+        assert time.monotonic() - began < 10
         j.backend.context.clear()
     dist.barrier()
     h.barrier(channel=0)
@@ -167,7 +167,7 @@ def dead(j):
         os._exit(0)
     began = time.monotonic()
     raises(RuntimeError, "XIO:", h.barrier, channel=0)
-    assert time.monotonic() - began < 4, time.monotonic() - began
+    assert time.monotonic() - began < 10, time.monotonic() - began
     print(f"done with dead; rank {j.me}", flush=True)
     os._exit(0)  # gloo's own end would wait for it
 
