@@ -12,4 +12,4 @@ for one in python3 /usr/bin/python3; do
 done
 if [ -z "$python" ]; then skip 'no python3 with numpy and pytest (python3-numpy, python3-pytest)'; fi
 export PYTHONDONTWRITEBYTECODE=1 XIO_LIBRARY=$builddir/.libs/libxio.so XIO_TEST_START=$start CC=${CC-cc}
-"$python" -m pytest -q -p no:cacheprovider "$srcdir/python/tests" "$@"
+"$python" -m pytest -q -rs -p no:cacheprovider "$srcdir/python/tests" "$@"

@@ -34,7 +34,7 @@ class Backend:
 
     def __init__(self, world: World, groups: int, channels: int) -> None:
         self.world, self.context = world, Context(world, "auto", 0, 0)
-        self._arrays: Dict[int, Any] = {}
+        self._arrays: Dict[int, Tuple[Any, int]] = {}  # and their serial numbers
         self._serial = 0
         self._rows: Dict[int, Dict[str, int]] = {}  # of allocations: the row of each group that uses it
         self._groups, self._channels = groups, channels
@@ -43,13 +43,14 @@ class Backend:
 
     def _allocate(self, nbytes: int) -> Tuple[int, int]:
         array = self.world.zeros(nbytes, "uint8")
-        self._arrays[array.address] = array
         self._serial += 1
+        self._arrays[array.address] = array, self._serial
         self._rows[self._serial] = {}
         return array.address, self._serial
 
     def _drop(self, address: int) -> None:
-        self._arrays.pop(address, None)
+        _, serial = self._arrays.pop(address)
+        del self._rows[serial]
 
     def _join(self, serial: int, name: str) -> Tuple[List[int], int, int]:
         """The members of the group as PEs, this one's place, and a row of the allocation that is free on all."""
@@ -58,8 +59,8 @@ class Backend:
         mine = self._rows[serial]
         if name not in mine:
             used = sum(1 << row for row in mine.values())
-            for theirs in self._gathered(c10d._get_process_group_store(group), f"xio/{serial}/{name}", len(pes),
-                                     dist.get_rank(group), used):
+            store, key = c10d._get_process_group_store(group), f"xio/{serial}/{name}"
+            for theirs in self._gathered(store, key, len(pes), dist.get_rank(group), used):
                 used |= theirs
             row = next(i for i in range(self._groups + 1) if not used >> i & 1)
             if row == self._groups:
@@ -135,12 +136,12 @@ def enable(*, world: Optional[World] = None, heap_bytes: int = 0, timeout: Optio
     if on_gpu and not torch.cuda.is_available():
         raise XioError(Status.ERR_UNSUPPORTED, f"{library().name} is for GPUs, and this PyTorch has none: set "
                                                "XIO_LIBRARY to libxio-host.so.0")
+    made = _compiled(on_gpu)  # a rank on which it fails has kept no other waiting
     if world is None:
         world = _world(heap_bytes, timeout, options)
     elif (world.rank, world.size) != (dist.get_rank(), dist.get_world_size()):
         raise ValueError(f"PE {world.rank} of {world.size} is rank {dist.get_rank()} of {dist.get_world_size()}: give a "
                          "world of the same ranks")
-    made = _compiled(on_gpu)
     backend = Backend(world, groups, channels)
     device = torch.device("cuda", torch.cuda.current_device()) if on_gpu else torch.device("cpu")
     made.enable(backend, backend._table(device))

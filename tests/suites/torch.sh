@@ -9,7 +9,7 @@ cd /src
 . tests/suites/packages.sh
 apt-get update -qq
 # shellcheck disable=SC2046  # a list
-install_packages $(packages_of host_packages) ca-certificates ccache python3-torch libtorch-dev python3-dev python3-pytest ninja-build
+install_packages $(packages_of host_packages) ca-certificates ccache python3-torch libtorch-dev python3-dev python3-pytest pybind11-dev ninja-build
 echo "$suite: PyTorch $(version_of python3-torch), g++ $(version_of g++)"
 
 build=/build-torch

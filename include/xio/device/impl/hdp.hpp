@@ -108,7 +108,6 @@ struct flush_codec {
       if (!k_has_rdma || r.kind == ring_kind::sdma) return sdma_codec::announce(r, from, to);
     if constexpr (k_has_rdma) rdma::nic_codec::announce(r, from, to);
   }
-  XIO_DEVICE static u64 drain(const ring_view& r, u64 completed) { return drain_again(r, r.kind, completed); }
 };
 
 // The FENCE behind the packet says that it is done.
@@ -124,7 +123,7 @@ XIO_DEVICE void hdp_fill_read(const ctx_view& c, const ring_view& r, const hdp_s
   rdma::work read = rdma::make_work(r, rdma::verb::read, offsetof(heap_head, hdp_line), 8);
   read.local = reinterpret_cast<u64>(c.scratch + rdma::k_dummy_word);
   read.lkey = r.rdma.scratch_lkey;
-  rdma::nic_codec::encode(r, slot.ticket, slot.serial, true, read);  // one slot of every family's
+  rdma::nic_codec::encode(r, slot.ticket, slot.serial, true, read);  // an entry of one slot in every family
 }
 
 XIO_DEVICE hdp_step hdp_post(const ctx_view& c, const ring_view& r, bool copies) {

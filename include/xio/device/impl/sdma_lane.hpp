@@ -18,8 +18,6 @@ struct waits_with_all {
   }
 };
 
-// --- The lane ----------------------------------------------------------------------------------------
-
 // The caller's queue for a peer that has any; to be posted to: used_queue.
 XIO_DEVICE const ring_view& queue_to(const peer_view& p) {
   return p.sdma[p.sdma_count == 1 ? 0 : workgroup_index() & (p.sdma_count - 1u)];
