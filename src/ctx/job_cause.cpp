@@ -35,7 +35,10 @@ class graph {
   }
 
   std::string cause() const {
-    if (waits_.empty()) return "nobody waits: no PE is in a wait of XIO that lasts";
+    if (waits_.empty()) {
+      const std::string found = absent();
+      return found.empty() ? "nobody waits: no PE is in a wait of XIO that lasts" : found;
+    }
     for (const auto& find : {&graph::absent, &graph::device, &graph::op, &graph::two_callers, &graph::cycle,
                              &graph::never_came, &graph::words})
       if (std::string found = (this->*find)(); !found.empty()) return found;
@@ -71,7 +74,8 @@ class graph {
       if (p.state == "running") continue;
       if (p.state == "stopped")
         return fmt::format("PE {} is stopped by a signal or a debugger (process {}){}", pe, p.pid, then_wait(pe));
-      if (p.state == "ended" || job_.local_pes == job_.pes.size())
+      // One that nobody has seen has ended if others wait, and else may just be starting.
+      if (p.state == "ended" || (job_.local_pes == job_.pes.size() && !waits_.empty()))
         return fmt::format("PE {} has ended: it has no process any more{}", pe, then_wait(pe));
       if (!waiters(pe).empty()) return fmt::format("PE {} is on another machine: ask there{}", pe, then_wait(pe));
     }
