@@ -72,7 +72,7 @@ message& endpoint::take(poster* owner) {
     message& made = messages_.emplace_back();
     known_.emplace(&made.context, &made);
     if (by_.what().local_keys)
-      message_keys_.push_back(by_.register_memory(&made, sizeof made, FI_READ | FI_WRITE, nullptr));
+      message_keys_.push_back(by_.register_memory({&made, sizeof made}, FI_READ | FI_WRITE, nullptr));
     made.own_key = message_keys_.empty() ? nullptr : key_of(message_keys_.back());
     free_.push_back(&made);
   }

@@ -21,6 +21,8 @@ constexpr unsigned k_rnr_for_ever = 7;
 constexpr std::size_t k_share = 4;
 constexpr std::size_t k_least_share = k_max_spans + 1;
 
+constexpr int k_no_translation = 36;  // of cxi's NIC
+
 constexpr std::size_t index_of(kind k) { return static_cast<std::size_t>(k); }
 
 std::uint64_t mask_of(unsigned width) { return width == 4 ? 0xffffffffu : ~std::uint64_t{0}; }
@@ -54,7 +56,7 @@ op_error error_of(const failure& f, const std::string& provider) {
       case 52:  // ADDR_OUT_OF_RANGE
         return {outcome::remote_access, rule::peer_refused};
       case 41: return {outcome::remote_invalid_request, rule::atomic_alignment};  // AMO_ALIGN
-      case 36: return {outcome::remote_operation, rule::peer_refused};            // NO_TRANSLATION
+      case k_no_translation: return {outcome::remote_operation, rule::peer_refused};
       default: break;
     }
   switch (f.err) {
@@ -314,6 +316,11 @@ void executor::completed(message& m, const failure* why) {
 void executor::stop(std::uint64_t number, op_error f, const char* text, int code) {
   if (failed_ && number >= failed_at_) return;
   log::info("{}: message {}: {} (the provider's code {})", w_.ends, number, text, code);
+  if (code == k_no_translation && w_.by->by().what().provider == "cxi")
+    log::warn(
+        "{}: the NIC has lost memory that was registered with it, as it does with GPU memory that amdgpu has moved; "
+        "with AMD's driver package set FI_HMEM_ROCR_USE_DMABUF=0, else XIO_HEAP_KIND=host",
+        w_.ends);
   failed_ = f;
   failed_at_ = number;
   for (message* m : staged_) w_.by->give_back(*m);

@@ -8,7 +8,6 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "gpu/memory.hpp"
 #include "proxy/ofi_trial.hpp"
 
 namespace xio::proxy {
@@ -82,15 +81,10 @@ key_pair ofi_fabric::register_memory(void* base, std::uint64_t bytes, std::uint3
     fail(XIO_ERR_ARG, "{} bytes at {} cannot be registered with {}: the range is empty or leaves the address space",
          bytes, base, name_);
   try {
-    if (!memory_.payload.direct && gpu::locate(base).where == gpu::residence::device)
-      fail(XIO_ERR_UNSUPPORTED,
-           "{} bytes at {} are GPU memory, which XIO does not register with {} yet; set XIO_HEAP_KIND=host, and "
-           "register "
-           "host memory",
-           bytes, base, name_);
+    const ofi::memory_range range = range_of(base, bytes);
     ofi::owned<fid_mr> mr;
-    if ((allowed & k_remote) != 0 || by_.what().local_keys)
-      mr = by_.register_memory(base, bytes, access_of(allowed), receiver_.handle());
+    if ((allowed & k_remote) != 0 || by_.what().local_keys || range.of != FI_HMEM_SYSTEM)
+      mr = by_.register_memory(range, access_of(allowed), receiver_.handle());
     memory_.registrations.emplace(key, std::move(mr));
   } catch (...) {
     memory_.keys.remove(key);
@@ -104,6 +98,25 @@ void ofi_fabric::unregister_memory(const key_pair& keys) {
   memory_.keys.remove(keys.lkey);
   memory_.registrations.erase(keys.lkey);
   list_own_memory();
+}
+
+// Throws where it is a GPU's and the provider would not reach it, or another place in its stead.
+ofi::memory_range ofi_fabric::range_of(void* base, std::uint64_t bytes) const {
+  if (settings_.gpu == FI_HMEM_SYSTEM) return {base, bytes};
+  const gpu::location at = settings_.locate(base);
+  if (at.where != gpu::residence::device) return {base, bytes};
+  if (!by_.what().gpu_memory)
+    fail(XIO_ERR_UNSUPPORTED,
+         "{} bytes at {} are GPU memory, and {} of {} registers host memory alone; set XIO_HEAP_KIND=host and register "
+         "host memory, or name a libfabric that was built for this GPU by XIO_FABRIC_LIBRARY",
+         bytes, base, name_, by_.lib().name());
+  const std::string setting = ofi::unsafe_inside(by_.what().provider, settings_.gpu);
+  if (!setting.empty() && at.base != base)
+    fail(XIO_ERR_CONFIG,
+         "{} bytes at {} are inside an allocation of the GPU ({}), and with {} libfabric reads and writes the start of "
+         "the allocation in their stead; unset it, or set XIO_HEAP_KIND=host",
+         bytes, base, at.base, setting);
+  return {base, bytes, settings_.gpu, at.device};
 }
 
 // The memory that peers may reach, in the form in which they get it.
@@ -179,7 +192,7 @@ ofi_fabric::group ofi_fabric::make_group() {
   g.taken.resize(peers_.size());
   g.most.resize(peers_.size());
   g.words.resize(peers_.size() * k_ring_words);
-  g.key = by_.register_memory(g.words.data(), g.words.size() * sizeof g.words[0],
+  g.key = by_.register_memory({g.words.data(), g.words.size() * sizeof g.words[0]},
                               FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE, receiver_.handle());
   g.sender = std::make_shared<ofi::endpoint>(by_);
   return g;
@@ -327,9 +340,10 @@ void ofi_fabric::try_out() {
   }
   atomics_ = r.atomics;
   const ofi::traits& t = by_.what();
-  summary_ = fmt::format("{} keys, {} addresses, {} messages under way, atomics {}, order {}",
+  const char* const memory = settings_.gpu == FI_HMEM_SYSTEM ? "" : t.gpu_memory ? ", GPU memory" : ", no GPU memory";
+  summary_ = fmt::format("{} keys, {} addresses, {} messages under way, atomics {}, order {}{}",
                          t.keys_by_provider ? "the provider's" : "own", t.virtual_addresses ? "virtual" : "offset",
-                         t.under_way, r.text, r.ordered ? "as announced" : "by waiting");
+                         t.under_way, r.text, r.ordered ? "as announced" : "by waiting", memory);
   log::info("rdma: {} by {}: {}", name_, by_.lib().name(), summary_);
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/memory.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/ofi_executor.hpp"
 
@@ -27,6 +28,9 @@ struct ofi_settings {
   immediate_handler on_immediate;
   // How many immediates the queue pair's inbox may get in all, by now; see immediate_desk.hpp.
   std::function<std::uint64_t(std::uint32_t number)> room;
+  // Of this process, as libfabric names it, and how its memory is found.
+  fi_hmem_iface gpu = FI_HMEM_SYSTEM;
+  gpu::location (*locate)(const void* address) = gpu::locate;
 };
 
 class ofi_fabric final : public fabric {
@@ -78,6 +82,7 @@ class ofi_fabric final : public fabric {
   group* take_out(std::uint32_t number);
   bool close_parted();
   fi_addr_t resolve(int pe);
+  ofi::memory_range range_of(void* base, std::uint64_t bytes) const;
   void list_own_memory();
   bool take_immediates(group& g, std::size_t pe);
   void offer_room(group& g, std::size_t pe);

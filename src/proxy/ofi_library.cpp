@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
 
@@ -129,10 +130,23 @@ void check_variables(const std::string& provider) {
         "set it to disabled, kdreg2 or userfaultfd");
 }
 
-void prepare_variables(const std::string& provider) {
+std::string unsafe_inside(const std::string& provider, fi_hmem_iface gpu) {
+  if (provider != "cxi") return "";
+  for (const char* name : {"FI_MR_CACHE_MAX_COUNT", "FI_MR_ROCR_CACHE_MONITOR_ENABLED"})
+    if (variable(name) == "0" && (gpu == FI_HMEM_ROCR || std::string_view(name) == "FI_MR_CACHE_MAX_COUNT"))
+      return std::string(name) + "=0";
+  return "";
+}
+
+void prepare_variables(const std::string& provider, fi_hmem_iface gpu) {
   if (provider != "cxi" || dlopen(k_library, RTLD_NOW | RTLD_NOLOAD) != nullptr) return;
   // XIO registers its memory once, so it needs no cache of registrations, whose monitor watches all memory calls.
   setenv("FI_MR_CACHE_MONITOR", "disabled", 0);
+  // A dma-buf does not pin: the NIC loses memory that amdgpu moves (issue 12775). AMD's driver package, which alone has
+  // a version there, pins it in a way of its own.
+  std::error_code error;
+  if (gpu == FI_HMEM_ROCR && std::filesystem::exists("/sys/module/amdgpu/version", error))
+    setenv("FI_HMEM_ROCR_USE_DMABUF", "0", 0);
 }
 
 }  // namespace xio::proxy::ofi

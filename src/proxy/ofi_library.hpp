@@ -36,9 +36,13 @@ const library& load_library(const std::string& file);
 // Throws XIO_ERR_CONFIG where variables of libfabric's own contradict what XIO asks of it.
 void check_variables(const std::string& provider);
 
-// Sets variables for the provider that keep its hooks out of the process, where the user has not set them and nobody
-// has loaded libfabric.
-void prepare_variables(const std::string& provider);
+// Sets variables for the provider that keep its hooks out of the process and its NIC's way to GPU memory safe, where
+// the user has not set them and nobody has loaded libfabric. gpu: whose memory, FI_HMEM_SYSTEM for none.
+void prepare_variables(const std::string& provider, fi_hmem_iface gpu);
+
+// The setting under which the provider, without a word, takes the start of an allocation for any place inside it that
+// is registered (libfabric's issue 12773); "" if there is none.
+std::string unsafe_inside(const std::string& provider, fi_hmem_iface gpu);
 
 struct freed_info {
   const library* from;

@@ -30,13 +30,14 @@ constexpr std::uint64_t k_orders[] = {
 
 std::string_view core_of(std::string_view provider) { return provider.substr(0, provider.find(';')); }
 
-void ask_for(fi_info& hints, const std::string& provider, std::uint64_t order) {
-  hints.caps = k_caps;
+void ask_for(fi_info& hints, const std::string& provider, std::uint64_t order, bool gpu_memory) {
+  hints.caps = k_caps | (gpu_memory ? FI_HMEM : 0);
   hints.mode = FI_CONTEXT | FI_CONTEXT2;
   hints.ep_attr->type = FI_EP_RDM;
   // Keys of cxi's own are kept in a cache, so that a peer could write after the end of a registration (fi_cxi(7)).
   const int keys = core_of(provider) == "cxi" ? 0 : FI_MR_PROV_KEY;
-  hints.domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_ENDPOINT | keys;
+  hints.domain_attr->mr_mode =
+      FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_ENDPOINT | keys | (gpu_memory ? FI_MR_HMEM : 0);
   hints.domain_attr->threading = FI_THREAD_DOMAIN;
   hints.domain_attr->control_progress = hints.domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints.domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -47,11 +48,11 @@ void ask_for(fi_info& hints, const std::string& provider, std::uint64_t order) {
   hints.fabric_attr->prov_name = strdup(provider.c_str());
 }
 
-info_list query(const library& l, const std::string& provider, std::uint64_t order, int* err) {
+info_list query(const library& l, const std::string& provider, std::uint64_t order, bool gpu_memory, int* err) {
   const freed_info free{&l};
   const info_list hints(l.dupinfo(nullptr), free);
   if (hints == nullptr) fail(XIO_ERR_NO_MEMORY, "{} has no memory for a question", l.name());
-  ask_for(*hints, provider, order);
+  ask_for(*hints, provider, order, gpu_memory);
   fi_info* found = nullptr;
   const kept_handlers keep(kept_handlers::which::always);
   *err = l.getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints.get(), &found);
@@ -113,6 +114,7 @@ traits traits_of(const fi_info& i) {
   t.bound_to_endpoint = (mode & FI_MR_ENDPOINT) != 0;
   t.local_keys = (mode & FI_MR_LOCAL) != 0;
   t.narrow_keys = i.domain_attr->mr_key_size < sizeof(std::uint64_t);
+  t.gpu_memory = (i.caps & FI_HMEM) != 0;
   t.follows = order_of(i.tx_attr->msg_order & i.rx_attr->msg_order, t.provider);
   t.most_ordered_write = i.ep_attr->max_order_waw_size;
   t.max_message = std::min<std::uint64_t>(i.ep_attr->max_msg_size, k_most_message);
@@ -120,27 +122,38 @@ traits traits_of(const fi_info& i) {
   return t;
 }
 
+namespace {
+
+// One info for each domain of the provider: others of it differ in forms of addresses.
+void add_domains(const library& l, const fi_info* all, const std::string& provider, std::vector<info_list>& found) {
+  for (const fi_info* i = all; i != nullptr; i = i->next) {
+    // A provider's own name stands for what libfabric lays over it, too.
+    if (!is_sane(*i) || (i->fabric_attr->prov_name != provider && core_of(i->fabric_attr->prov_name) != provider))
+      continue;
+    const std::string_view name = i->domain_attr->name;
+    if (std::none_of(found.begin(), found.end(), [&](const auto& f) { return f->domain_attr->name == name; }))
+      found.push_back(copy_of(l, *i));
+  }
+}
+
+}  // namespace
+
 std::vector<info_list> list_domains(const wish& w) {
   refuse_by_name(w.provider);
   check_variables(w.provider);
-  prepare_variables(w.provider);
+  prepare_variables(w.provider, w.gpu);
   const library& l = load_library(w.library);
   int err = 0;
   std::vector<info_list> found;
-  for (const std::uint64_t order : k_orders) {
-    const info_list all = query(l, w.provider, order, &err);
-    for (const fi_info* i = all.get(); i != nullptr; i = i->next) {
-      // A provider's own name stands for what libfabric lays over it, too.
-      if (!is_sane(*i) || (i->fabric_attr->prov_name != w.provider && core_of(i->fabric_attr->prov_name) != w.provider))
-        continue;
-      // One for each domain: the others of it differ in forms of addresses.
-      const std::string_view name = i->domain_attr->name;
-      if (std::none_of(found.begin(), found.end(), [&](const auto& f) { return f->domain_attr->name == name; }))
-        found.push_back(copy_of(l, *i));
+  // GPU memory counts more than order, which XIO can keep by waiting.
+  for (const bool gpu_memory : {true, false})
+    for (const std::uint64_t order : k_orders) {
+      if (gpu_memory && w.gpu == FI_HMEM_SYSTEM) break;
+      const info_list all = query(l, w.provider, order, gpu_memory, &err);
+      add_domains(l, all.get(), w.provider, found);
+      if (!found.empty()) return found;
+      if (err != 0 && err != -FI_ENODATA) break;
     }
-    if (!found.empty()) return found;
-    if (err != 0 && err != -FI_ENODATA) break;
-  }
   fail(XIO_ERR_UNSUPPORTED,
        "{} offers no provider '{}' with writes, reads and atomics between processes on this machine ({}); `fi_info -p "
        "{}` shows what it has, XIO_FABRIC_PROVIDER names another{}",
@@ -188,16 +201,40 @@ std::uint64_t provider::new_key() const {
   return std::max(cut, k_first_key);
 }
 
-owned<fid_mr> provider::register_memory(void* base, std::uint64_t bytes, std::uint64_t access, fid_ep* to) const {
+namespace {
+
+const char* cure_of(fi_hmem_iface of) {
+  switch (of) {
+    case FI_HMEM_ROCR:
+      return "with AMD's driver package set FI_HMEM_ROCR_USE_DMABUF=0; without it the kernel needs "
+             "CONFIG_DMABUF_MOVE_NOTIFY and CONFIG_PCI_P2PDMA, and a container /boot/config-*. Or set "
+             "XIO_HEAP_KIND=host";
+    case FI_HMEM_CUDA: return "load nvidia-peermem, or set XIO_HEAP_KIND=host";
+    default: return "raise `ulimit -l`, or free other registrations";
+  }
+}
+
+}  // namespace
+
+owned<fid_mr> provider::register_memory(const memory_range& range, std::uint64_t access, fid_ep* to) const {
+  const iovec piece{range.base, range.bytes};
+  fi_mr_attr a{};
+  a.mr_iov = &piece;
+  a.iov_count = 1;
+  a.access = access;
+  a.iface = range.of;
+  if (range.of == FI_HMEM_CUDA) a.device.cuda = range.device;
   fid_mr* mr = nullptr;
   int err = -FI_ENOKEY;
   // A key that happens to be taken is drawn again.
-  for (int i = 0; i < 4 && err == -FI_ENOKEY; ++i)
-    err = fi_mr_reg(domain_.get(), base, bytes, access, 0, traits_.keys_by_provider ? 0 : new_key(), 0, &mr, nullptr);
+  for (int i = 0; i < 4 && err == -FI_ENOKEY; ++i) {
+    a.requested_key = traits_.keys_by_provider ? 0 : new_key();
+    err = fi_mr_regattr(domain_.get(), &a, 0, &mr);
+  }
   if (err != 0)
-    fail(err == -FI_ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO,
-         "{} cannot register {} bytes at {}: {}; raise `ulimit -l`, or free other registrations", name_, bytes, base,
-         lib_.text_of(err));
+    fail(err == -FI_ENOMEM ? XIO_ERR_NO_MEMORY : XIO_ERR_IO, "{} cannot register {} bytes at {}{}: {}; {}", name_,
+         range.bytes, range.base, range.of == FI_HMEM_SYSTEM ? "" : " of GPU memory", lib_.text_of(err),
+         cure_of(range.of));
   owned<fid_mr> made(mr);
   if (!traits_.bound_to_endpoint || to == nullptr) return made;
   if ((err = fi_mr_bind(mr, &to->fid, 0)) != 0) fail_to("bind memory to its endpoint", err);

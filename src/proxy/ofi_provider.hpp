@@ -27,6 +27,7 @@ struct traits {
   std::string bus_id;    // "" where it is no PCI device
   bool virtual_addresses, keys_by_provider, bound_to_endpoint, local_keys;
   bool narrow_keys;  // 32 bits
+  bool gpu_memory;   // may be registered, as was asked for
   order_table follows;
   std::uint64_t most_ordered_write;  // longer ones are followed by nothing
   std::uint64_t max_message;
@@ -36,6 +37,16 @@ struct traits {
 struct wish {
   std::string library;
   std::string provider;
+  // Whose GPU memory the NIC is to reach, where it can; FI_HMEM_SYSTEM: there is none.
+  fi_hmem_iface gpu = FI_HMEM_SYSTEM;
+};
+
+// What is registered: host memory, or that of a GPU.
+struct memory_range {
+  void* base;
+  std::uint64_t bytes;
+  fi_hmem_iface of = FI_HMEM_SYSTEM;
+  int device = 0;  // as CUDA counts
 };
 
 // The domains that the wish is about, as the provider lists them. Throws, with a cure.
@@ -58,7 +69,7 @@ class provider {
   fid_av* peers() const { return peers_.get(); }
 
   // Bound to `to` where the provider wants that.
-  owned<fid_mr> register_memory(void* base, std::uint64_t bytes, std::uint64_t access, fid_ep* to) const;
+  owned<fid_mr> register_memory(const memory_range& range, std::uint64_t access, fid_ep* to) const;
   fi_addr_t add_peer(const void* address) const;
   // Throws XIO_ERR_IO: "NAME cannot WHAT: why".
   [[noreturn]] void fail_to(const char* what, long err) const;

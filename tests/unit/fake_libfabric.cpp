@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A libfabric with one provider, for tests: named cxi, with its way of addressing memory, and as strict as a NIC. It
 // serves one process and lies on request: FAKE_LIBFABRIC holds words with commas, which it reads at each call.
+#include <dlfcn.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -50,7 +51,7 @@ struct registration : fid_mr {
   unsigned char* base;
   std::size_t bytes;
   std::uint64_t access;
-  bool bound, enabled;
+  bool bound, enabled, of_gpu;
 };
 std::map<std::uint64_t, registration*> g_keys;
 int g_bound = 0;  // to the endpoint that peers write to
@@ -190,6 +191,10 @@ ssize_t post(fid_ep* ep, const char* call, const request& r, bool early) {
 ssize_t copy(fid_ep* ep, const fi_msg_rma* m, uint64_t flags, bool is_write) {
   must(m->iov_count == 1 && m->rma_iov_count == 1 && m->msg_iov->iov_len == m->rma_iov->len, "pieces that do not fit");
   must(!is_write || (flags & FI_DELIVERY_COMPLETE) != 0, "a write that completes before its delivery");
+  for (const auto& [key, r] : g_keys)
+    must(!r->of_gpu || static_cast<unsigned char*>(m->msg_iov->iov_base) - r->base >= static_cast<long>(r->bytes) ||
+             static_cast<unsigned char*>(m->msg_iov->iov_base) < r->base || (m->desc != nullptr && m->desc[0] == r),
+         "GPU memory without its descriptor");
   request r{};
   r.is_write = is_write;
   r.context = m->context;
@@ -251,22 +256,53 @@ int enable_key(fid* f, int, void*) {
 }
 fi_ops g_key_ops{sizeof(fi_ops), close_key, bind_key, enable_key, nullptr, nullptr, nullptr};
 
-int make_key(fid*, const void* base, size_t bytes, uint64_t access, uint64_t, uint64_t wanted, uint64_t, fid_mr** out,
-             void*) {
+// ROCr's word for it: 1 a GPU's, 0 another's, -1 there is no ROCr in the process.
+int is_of_gpu(const void* at) {
+  struct pointer_info {  // hsa_amd_pointer_info_t, of which the caller gives the size
+    std::uint32_t size = sizeof(pointer_info);
+    int type;
+    void *agent_base, *host_base;
+    std::size_t bytes;
+    void* user;
+    std::uint64_t owner;
+    std::uint32_t flags;
+  } info;
+  using asks = int(const void*, pointer_info*, void*, void*, void*);
+  using gets = int(std::uint64_t, int, void*);
+  auto* ask = reinterpret_cast<asks*>(dlsym(RTLD_DEFAULT, "hsa_amd_pointer_info"));
+  auto* get = reinterpret_cast<gets*>(dlsym(RTLD_DEFAULT, "hsa_agent_get_info"));
+  if (ask == nullptr || get == nullptr || ask(at, &info, nullptr, nullptr, nullptr) != 0) return -1;
+  int device = 0;
+  constexpr int k_device = 17, k_is_gpu = 1;  // HSA_AGENT_INFO_DEVICE, HSA_DEVICE_TYPE_GPU
+  return info.type == 1 && get(info.owner, k_device, &device) == 0 && device == k_is_gpu;
+}
+
+int make_key(fid*, const fi_mr_attr* a, uint64_t, fid_mr** out) {
+  const std::uint64_t wanted = a->requested_key;
+  void* const base = a->mr_iov->iov_base;
   if (fails("mr_reg")) return -FI_ENOMEM;
+  if (a->iface != FI_HMEM_SYSTEM) {
+    fprintf(stderr, "fake libfabric: GPU memory of interface %d\n", static_cast<int>(a->iface));
+    if (fails("gpu")) return -FI_EOPNOTSUPP;
+    must(mood("hmem") != nullptr, "GPU memory that was not offered");
+  }
+  must(is_of_gpu(base) < 0 || is_of_gpu(base) == (a->iface == FI_HMEM_ROCR),
+       "memory that is not whose it is said to be");
   if (mood("no_key") != nullptr || g_keys.contains(wanted)) return -FI_ENOKEY;
   must(wanted > 99 && wanted <= 0xffffffff, "a key that cxi has for other ends, or one of more than 32 bits");
   auto* m = new registration{};
   m->fid.ops = &g_key_ops;
   m->key = wanted;
-  m->base = static_cast<unsigned char*>(const_cast<void*>(base));
-  m->bytes = bytes;
-  m->access = access;
+  m->base = static_cast<unsigned char*>(base);
+  m->bytes = a->mr_iov->iov_len;
+  m->access = a->access;
+  m->of_gpu = a->iface != FI_HMEM_SYSTEM;
+  m->mem_desc = m->of_gpu ? m : nullptr;
   g_keys[wanted] = m;
   *out = m;
   return 0;
 }
-fi_ops_mr g_mr{sizeof(fi_ops_mr), make_key, nullptr, nullptr};
+fi_ops_mr g_mr{sizeof(fi_ops_mr), nullptr, nullptr, make_key};
 
 int close_queue(fid* f) { return delete reinterpret_cast<queue*>(f), 0; }
 fi_ops g_queue_ops{sizeof(fi_ops), close_queue, nothing, nullptr, nullptr, nullptr, nullptr};
@@ -418,7 +454,10 @@ SHOWN int fi_getinfo(uint32_t, const char*, const char*, uint64_t, const fi_info
   if (fails("getinfo")) return -FI_EIO;
   if (std::string(hints->fabric_attr->prov_name) != "cxi") return -FI_ENODATA;
   if (mood("unordered") != nullptr && hints->tx_attr->msg_order != 0) return -FI_ENODATA;
+  const bool hmem = (hints->caps & FI_HMEM) != 0;
+  if (hmem && (mood("hmem") == nullptr || (hints->domain_attr->mr_mode & FI_MR_HMEM) == 0)) return -FI_ENODATA;
   fi_info* i = fi_dupinfo(nullptr);
+  i->caps = hints->caps;
   i->fabric_attr->prov_name = text("cxi");
   i->domain_attr->name = mood("nameless") != nullptr ? nullptr : text("cxi0");
   i->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;

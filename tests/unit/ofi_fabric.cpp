@@ -15,8 +15,22 @@ namespace ofi = xio::proxy::ofi;
 std::vector<std::uint32_t> g_immediates;
 std::uint64_t g_room = 0;  // immediates in all
 
-std::unique_ptr<ofi_fabric> open_fake(const std::string& provider = "cxi", const char* library = XIO_FAKE_LIBFABRIC) {
+// Once g_on_gpu is set, all memory is said to be a GPU's, in an allocation that begins g_before bytes before it.
+bool g_on_gpu = false;
+std::size_t g_before = 0;
+xio::gpu::location on_gpu(const void* at) {
+  xio::gpu::location l;
+  if (!g_on_gpu) return l;
+  l.where = xio::gpu::residence::device;
+  l.device = 3;
+  l.base = static_cast<unsigned char*>(const_cast<void*>(at)) - g_before;
+  return l;
+}
+
+std::unique_ptr<ofi_fabric> open_fake(const std::string& provider = "cxi", const char* library = XIO_FAKE_LIBFABRIC,
+                                      fi_hmem_iface gpu = FI_HMEM_SYSTEM) {
   ofi_settings s;
+  s.gpu = gpu;
   s.patience = std::chrono::milliseconds(50);
   s.rnr_retries = 3;
   s.on_immediate = [](std::uint32_t, std::uint32_t immediate, std::uint64_t) {
@@ -24,7 +38,8 @@ std::unique_ptr<ofi_fabric> open_fake(const std::string& provider = "cxi", const
     return true;
   };
   s.room = [](std::uint32_t) { return g_room; };
-  auto all = ofi::list_domains({library, provider});
+  s.locate = on_gpu;
+  auto all = ofi::list_domains({library, provider, gpu});
   return std::make_unique<ofi_fabric>(xio::gpu::payload(), ofi::load_library(library), std::move(all[0]), s);
 }
 
@@ -94,6 +109,16 @@ void write_to(std::uint64_t beyond, std::uint32_t key, std::uint32_t allowed) {
   o.remote += beyond;
   o.remote_key ^= key;
   say(p.carry_out(o));
+}
+// GPU memory of an interface, with the variables given.
+void gpu_write(fi_hmem_iface gpu, std::size_t before = 0, const char* variable = nullptr, const char* value = "0") {
+  if (variable != nullptr) setenv(variable, value, 1);
+  auto f = open_fake("cxi", XIO_FAKE_LIBFABRIC, gpu);
+  g_on_gpu = true;
+  g_before = before;
+  pair p(*f);
+  say(p.carry_out(p.make(verb::write, 0, 100, 64)));
+  say(p.carry_out(p.make(verb::read, 0, 100, 64)));
 }
 void atomic_with(std::uint64_t boundary, std::uint64_t off) {
   auto f = open_fake();
@@ -248,8 +273,26 @@ const row k_rows[] = {
     {"", [] { write_in("cq_lost"); }, "completions cannot be read(.|\n)*outcome 2 rule 0"},
     {"", [] { write_in("code=2"); }, "outcome 8 rule 26"},
     {"", [] { write_in("code=5"); }, "outcome 6 rule 27"},
-    {"", [] { write_in("code=36"); }, "outcome 7 rule 27"},
     {"", [] { write_in("code=26"); }, "outcome 8 rule 26"},
+    // GPU memory: offered, of which runtime, inside an allocation, refused, lost.
+    {"hmem", [] { gpu_write(FI_HMEM_ROCR); },
+     ", GPU memory\n(.|\n)*of interface 2\n(.|\n)*outcome 0 rule 0\noutcome 0 rule 0"},
+    {"hmem", [] { gpu_write(FI_HMEM_CUDA, 4096); }, "of interface 1\n(.|\n)*outcome 0 rule 0\noutcome 0 rule 0"},
+    {"hmem", [] { gpu_write(FI_HMEM_SYSTEM); }, "as announced\n(.|\n)*outcome 0 rule 0\noutcome 0 rule 0"},
+    {"", [] { gpu_write(FI_HMEM_ROCR); },
+     ", no GPU memory\n(.|\n)*XIO_ERR_UNSUPPORTED: .* are GPU memory, and .* registers host memory alone; set "
+     "XIO_HEAP_KIND=host"},
+    {"hmem,unordered", [] { gpu_write(FI_HMEM_ROCR); }, ", GPU memory\n(.|\n)*of interface 2\n(.|\n)*outcome 0 rule 0"},
+    {"hmem,fail=gpu", [] { gpu_write(FI_HMEM_ROCR); },
+     "XIO_ERR_IO: .*cannot register .* of GPU memory: .*FI_HMEM_ROCR_USE_DMABUF=0.*XIO_HEAP_KIND=host"},
+    {"hmem,fail=gpu", [] { gpu_write(FI_HMEM_CUDA); }, "XIO_ERR_IO: .* of GPU memory: .*nvidia-peermem"},
+    {"hmem", [] { gpu_write(FI_HMEM_ROCR, 0, "FI_MR_CACHE_MAX_COUNT"); }, "outcome 0 rule 0\noutcome 0 rule 0"},
+    {"hmem", [] { gpu_write(FI_HMEM_ROCR, 4096, "FI_MR_CACHE_MAX_COUNT"); },
+     "XIO_ERR_CONFIG: .* inside an allocation of the GPU .* with FI_MR_CACHE_MAX_COUNT=0 libfabric"},
+    {"hmem", [] { gpu_write(FI_HMEM_ROCR, 4096, "FI_MR_ROCR_CACHE_MONITOR_ENABLED"); },
+     "XIO_ERR_CONFIG: .* with FI_MR_ROCR_CACHE_MONITOR_ENABLED=0 libfabric"},
+    {"hmem", [] { gpu_write(FI_HMEM_ROCR, 4096, "FI_MR_ROCR_CACHE_MONITOR_ENABLED", "1"); }, "outcome 0 rule 0"},
+    {"", [] { write_in("code=36"); }, "has lost memory that was registered(.|\n)*outcome 7 rule 27"},
     {"", [] { write_to(0, 1, 31); }, "outcome 6 rule 17"},
     {"", [] { write_to(1 << 20, 0, 31); }, "outcome 6 rule 18"},
     {"", [] { write_to(0, 0, 1 | 2 | 4); }, "outcome 6 rule 19"},

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "gpu/gpu.hpp"
+#include "gpu/memory.hpp"
 
 #if HAVE_LIBFABRIC
 #include <chrono>
@@ -32,6 +34,12 @@ namespace ofi = proxy::ofi;
 std::chrono::nanoseconds patience_of(const rdma_options& o) {
   if (o.rdma_timeout == 0) return std::chrono::nanoseconds(0);
   return std::chrono::nanoseconds(4096) * (std::int64_t{1} << o.rdma_timeout) * static_cast<int>(o.rdma_retry + 1);
+}
+
+ofi::wish wish_of(const rdma_options& o) {
+  ofi::wish w{o.fabric_library, provider_of(o)};
+  if (gpu::has_device_memory()) w.gpu = std::string_view(gpu::name()) == "cuda" ? FI_HMEM_CUDA : FI_HMEM_ROCR;
+  return w;
 }
 
 // XIO_HCA_LIST, of which domains have no ports.
@@ -76,7 +84,7 @@ void warn_of_strangers(const std::string& provider, int rank) {
 }  // namespace
 
 opened_domains open_libfabric(const rdma_options& o, const payload_agent& payload, const libfabric_place& where) {
-  const ofi::wish w{o.fabric_library, provider_of(o)};
+  const ofi::wish w = wish_of(o);
   opened_domains out{{}, ~0u};
   for (ofi::info_list& domain : choose(ofi::list_domains(w), o, where.local_rank)) {
     proxy::ofi_settings s;
@@ -87,6 +95,7 @@ opened_domains open_libfabric(const rdma_options& o, const payload_agent& payloa
     s.rnr_retries = static_cast<unsigned>(o.rdma_rnr_retry);
     s.on_immediate = where.on_immediate;
     s.room = where.room;
+    s.gpu = w.gpu;
     auto one = std::make_unique<proxy::ofi_fabric>(payload, ofi::load_library(w.library), std::move(domain), s);
     out.atomics &= one->atomics();
     out.fabrics.push_back(std::move(one));
@@ -97,7 +106,7 @@ opened_domains open_libfabric(const rdma_options& o, const payload_agent& payloa
 
 std::vector<domain_facts> try_libfabric(const rdma_options& o, const payload_agent& payload, std::string* library) {
   std::vector<domain_facts> out;
-  const ofi::wish w{o.fabric_library, provider_of(o)};
+  const ofi::wish w = wish_of(o);
   const auto status = guard([&] {
     auto all = ofi::list_domains(w);
     *library = ofi::load_library(w.library).name();
@@ -105,7 +114,9 @@ std::vector<domain_facts> try_libfabric(const rdma_options& o, const payload_age
       const ofi::traits t = ofi::traits_of(*domain);
       domain_facts d{t.domain, t.bus_id, "", true};
       d.works = guard([&] {
-                  const proxy::ofi_fabric f(payload, ofi::load_library(w.library), std::move(domain), {});
+                  proxy::ofi_settings s;
+                  s.gpu = w.gpu;
+                  const proxy::ofi_fabric f(payload, ofi::load_library(w.library), std::move(domain), s);
                   d.says = f.summary();
                 }) == XIO_OK;
       if (!d.works) d.says = last_error();
@@ -120,7 +131,9 @@ std::string why_no_slingshot(const rdma_options& o) {
   std::error_code err;
   if (std::filesystem::is_empty("/sys/class/cxi", err) || err) return "this machine has no Slingshot NIC";
   try {
-    ofi::list_domains({o.fabric_library, "cxi"});
+    ofi::wish w = wish_of(o);
+    w.provider = "cxi";
+    ofi::list_domains(w);
   } catch (const error& e) {
     return e.what();
   }
