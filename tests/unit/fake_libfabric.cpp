@@ -393,6 +393,8 @@ struct all_of_info {
   fi_ep_attr ep{};
   fi_domain_attr domain{};
   fi_fabric_attr fabric{};
+  fid_nic nic{};
+  fi_bus_attr bus{};
 };
 void join(all_of_info& a) {
   a.info.next = nullptr;
@@ -401,6 +403,9 @@ void join(all_of_info& a) {
   a.info.ep_attr = &a.ep;
   a.info.domain_attr = &a.domain;
   a.info.fabric_attr = &a.fabric;
+  if (a.bus.bus_type != FI_BUS_PCI) return;
+  a.nic.bus_attr = &a.bus;
+  a.info.nic = &a.nic;
 }
 char* text(const char* t) { return t != nullptr ? strdup(t) : nullptr; }
 
@@ -438,6 +443,7 @@ SHOWN fi_info* fi_dupinfo(const fi_info* from) {
     a->ep = *from->ep_attr;
     a->domain = *from->domain_attr;
     a->fabric = *from->fabric_attr;
+    if (from->nic != nullptr) a->bus = *from->nic->bus_attr;
     a->domain.name = text(from->domain_attr->name);
     a->fabric.prov_name = text(from->fabric_attr->prov_name);
   }
@@ -445,21 +451,20 @@ SHOWN fi_info* fi_dupinfo(const fi_info* from) {
   return &a->info;
 }
 SHOWN void fi_freeinfo(fi_info* i) {
-  if (i == nullptr) return;
-  std::free(i->domain_attr->name);
-  std::free(i->fabric_attr->prov_name);
-  delete reinterpret_cast<all_of_info*>(i);
+  while (i != nullptr) {
+    fi_info* const next = i->next;
+    std::free(i->domain_attr->name);
+    std::free(i->fabric_attr->prov_name);
+    delete reinterpret_cast<all_of_info*>(i);
+    i = next;
+  }
 }
-SHOWN int fi_getinfo(uint32_t, const char*, const char*, uint64_t, const fi_info* hints, fi_info** out) {
-  if (fails("getinfo")) return -FI_EIO;
-  if (std::string(hints->fabric_attr->prov_name) != "cxi") return -FI_ENODATA;
-  if (mood("unordered") != nullptr && hints->tx_attr->msg_order != 0) return -FI_ENODATA;
-  const bool hmem = (hints->caps & FI_HMEM) != 0;
-  if (hmem && (mood("hmem") == nullptr || (hints->domain_attr->mr_mode & FI_MR_HMEM) == 0)) return -FI_ENODATA;
+// One of several NICs, each on a bus of its own.
+fi_info* nth_of(int nth, const fi_info* hints) {
   fi_info* i = fi_dupinfo(nullptr);
   i->caps = hints->caps;
   i->fabric_attr->prov_name = text("cxi");
-  i->domain_attr->name = mood("nameless") != nullptr ? nullptr : text("cxi0");
+  i->domain_attr->name = mood("nameless") != nullptr ? nullptr : text(("cxi" + std::to_string(nth)).c_str());
   i->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
   i->domain_attr->mr_key_size = 4;
   i->domain_attr->av_type = FI_AV_TABLE;
@@ -467,7 +472,25 @@ SHOWN int fi_getinfo(uint32_t, const char*, const char*, uint64_t, const fi_info
   i->tx_attr->msg_order = i->rx_attr->msg_order = hints->tx_attr->msg_order;
   i->ep_attr->max_msg_size = 1 << 20;
   i->ep_attr->max_order_waw_size = mood("short_order") != nullptr ? 1024 : SIZE_MAX;
-  *out = i;
+  auto* a = reinterpret_cast<all_of_info*>(i);
+  a->bus.bus_type = FI_BUS_PCI;
+  a->bus.attr.pci = {0, static_cast<std::uint8_t>(0x20 + nth), 0, 0};
+  join(*a);
+  return i;
+}
+SHOWN int fi_getinfo(uint32_t, const char*, const char*, uint64_t, const fi_info* hints, fi_info** out) {
+  if (fails("getinfo")) return -FI_EIO;
+  if (std::string(hints->fabric_attr->prov_name) != "cxi") return -FI_ENODATA;
+  if (mood("unordered") != nullptr && hints->tx_attr->msg_order != 0) return -FI_ENODATA;
+  const bool hmem = (hints->caps & FI_HMEM) != 0;
+  if (hmem && (mood("hmem") == nullptr || (hints->domain_attr->mr_mode & FI_MR_HMEM) == 0)) return -FI_ENODATA;
+  const char* nics = mood("nics");
+  *out = nullptr;
+  for (int nth = nics != nullptr ? std::atoi(nics) : 1; nth-- != 0;) {
+    fi_info* const i = nth_of(nth, hints);
+    i->next = *out;
+    *out = i;
+  }
   return 0;
 }
 }

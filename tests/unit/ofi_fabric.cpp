@@ -110,6 +110,14 @@ void write_to(std::uint64_t beyond, std::uint32_t key, std::uint32_t allowed) {
   o.remote_key ^= key;
   say(p.carry_out(o));
 }
+// The NIC that a PE of a machine takes, of several that are equally near.
+void take_nic(int local_rank, const char* list) {
+  xio::rdma_options o;
+  o.fabric_library = XIO_FAKE_LIBFABRIC;
+  o.hca_list = list;
+  for (const auto& f : xio::rdma::open_libfabric(o, xio::gpu::payload(), {0, 1, local_rank, {}, {}}).fabrics)
+    fprintf(stderr, "takes %s\n", f->name());
+}
 // GPU memory of an interface, with the variables given.
 void gpu_write(fi_hmem_iface gpu, std::size_t before = 0, const char* variable = nullptr, const char* value = "0") {
   if (variable != nullptr) setenv(variable, value, 1);
@@ -274,6 +282,13 @@ const row k_rows[] = {
     {"", [] { write_in("code=2"); }, "outcome 8 rule 26"},
     {"", [] { write_in("code=5"); }, "outcome 6 rule 27"},
     {"", [] { write_in("code=26"); }, "outcome 8 rule 26"},
+    // NICs of a machine.
+    {"nics=4", [] { take_nic(0, ""); }, "takes libfabric cxi cxi0\nplayed"},
+    {"nics=4", [] { take_nic(6, ""); }, "takes libfabric cxi cxi2\nplayed"},
+    {"nics=4", [] { take_nic(1, "cxi3,cxi1"); }, "takes libfabric cxi cxi1\ntakes libfabric cxi cxi3\nplayed"},
+    {"nics=3", [] { take_nic(0, "^cxi0"); }, "takes libfabric cxi cxi1\ntakes libfabric cxi cxi2\nplayed"},
+    {"nics=2", [] { take_nic(0, "cxi7"); },
+     "XIO_ERR_CONFIG: XIO_HCA_LIST=cxi7 names no domain of cxi; there are cxi0, cxi1"},
     // GPU memory: offered, of which runtime, inside an allocation, refused, lost.
     {"hmem", [] { gpu_write(FI_HMEM_ROCR); },
      ", GPU memory\n(.|\n)*of interface 2\n(.|\n)*outcome 0 rule 0\noutcome 0 rule 0"},

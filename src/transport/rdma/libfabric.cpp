@@ -16,6 +16,8 @@
 #include <chrono>
 
 #include "proxy/ofi_fabric.hpp"
+#include "topology/machine_map.hpp"
+#include "transport/rdma/nearest_first.hpp"
 #include "xio/device/impl/view.hpp"
 #endif
 
@@ -55,20 +57,24 @@ std::string names_of(const std::vector<ofi::info_list>& all) {
   return out;
 }
 
-// Those that the list names, or one: PEs of a machine take turns at NICs, and at networks all take the first.
+// Those that the list names, or one: the NIC that is nearest to the PE's GPU, and of networks the first.
 std::vector<ofi::info_list> choose(std::vector<ofi::info_list> all, const rdma_options& o, int local_rank) {
-  if (o.hca_list.empty()) {
-    const std::size_t at =
-        ofi::traits_of(*all[0]).bus_id.empty() ? 0 : static_cast<std::size_t>(local_rank) % all.size();
-    std::vector<ofi::info_list> one;
-    one.push_back(std::move(all[at]));
-    return one;
+  std::size_t most = dev::k_max_nics;
+  if (!o.hca_list.empty()) {
+    const std::string there = names_of(all);
+    std::erase_if(all, [&](const auto& i) { return !is_listed(o.hca_list, i->domain_attr->name); });
+    if (all.empty())
+      fail(XIO_ERR_CONFIG, "XIO_HCA_LIST={} names no domain of {}; there are {}", o.hca_list, provider_of(o), there);
+  } else {
+    if (all.size() > 1 && !ofi::traits_of(*all[0]).bus_id.empty()) {
+      const topology::machine_map machine;
+      const std::string gpu = gpu::bus_id();
+      order_nearest_first(all, local_rank,
+                          [&](const auto& i) { return machine.distance(ofi::traits_of(*i).bus_id, gpu); });
+    }
+    most = 1;
   }
-  const std::string there = names_of(all);
-  std::erase_if(all, [&](const auto& i) { return !is_listed(o.hca_list, i->domain_attr->name); });
-  if (all.empty())
-    fail(XIO_ERR_CONFIG, "XIO_HCA_LIST={} names no domain of {}; there are {}", o.hca_list, provider_of(o), there);
-  while (all.size() > dev::k_max_nics) all.pop_back();
+  while (all.size() > most) all.pop_back();
   return all;
 }
 

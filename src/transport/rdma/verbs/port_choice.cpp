@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "transport/rdma/nearest_first.hpp"
 
 namespace xio::rdma {
 
@@ -180,14 +181,7 @@ std::vector<chosen_port> choose_ports(const std::vector<device_facts>& devices, 
         "netdev ...",
         w.list.excludes ? "is left by XIO_HCA_LIST" : "was found", text_of(devices));
   if (!named) leave_out_others(usable, left_out);
-  std::stable_sort(usable.begin(), usable.end(),
-                   [](const candidate& a, const candidate& b) { return a.distance < b.distance; });
-  // Equals take turns.
-  for (auto from = usable.begin(); from != usable.end();) {
-    const auto to = std::find_if(from, usable.end(), [&](const candidate& c) { return c.distance != from->distance; });
-    std::rotate(from, from + local_rank % (to - from), to);
-    from = to;
-  }
+  order_nearest_first(usable, local_rank, [](const candidate& c) { return c.distance; });
   usable.resize(std::min(usable.size(), named ? most : 1));
   std::vector<chosen_port> chosen;
   for (const candidate& c : usable) chosen.push_back(c.what);
