@@ -81,7 +81,7 @@ std::vector<std::string> with_np(int argc, char** argv) {
     const bool has_value = args[i] == "-n" || args[i] == "--np" || args[i] == "--timeout" || args[i] == "--grace" ||
                            args[i] == "-H" || args[i] == "--host" || args[i] == "--hostfile" || args[i] == "-x" ||
                            args[i] == "--agent" || args[i] == "--address" || args[i] == "--min-alive" ||
-                           args[i] == "--connect-timeout" || args[i] == "--remote-xiorun";
+                           args[i] == "--connect-timeout" || args[i] == "--lease" || args[i] == "--remote-xiorun";
     if (has_value) ++i;
   }
   return args;
@@ -178,10 +178,13 @@ job_settings parse(int argc, char** argv) {
               3600);
   app.flag(
       "--survive", s.survive,
-      "let the other PEs of this host go on where some have died, in worlds that outlive their PEs (XIO_SURVIVE=1)");
+      "let the other PEs go on where some, or a host, have died, in worlds that outlive their PEs (XIO_SURVIVE=1)");
   int min_alive = 0;
   app.number("--min-alive", min_alive, "with --survive: end the run when fewer PEs are left", 1, k_pes_max)
       .default_text("");
+  add_seconds(app, "--lease", s.lease_s,
+              "with --survive: so long the PEs go on when xiorun was killed, and those of a host that is cut off",
+              1000000000);
   host_options hosts;
   add_host_options(app, s, hosts);
   if (const auto status = app.parse_before_program(with_np(argc, argv), s.command)) std::exit(*status);
@@ -193,7 +196,7 @@ job_settings parse(int argc, char** argv) {
   complete(s, hosts);
   if (min_alive != 0 && !s.survive) usage("--min-alive is for --survive; give both");
   if (min_alive > s.pes) usage("--min-alive " + std::to_string(min_alive) + " is more than there are PEs");
-  if (s.survive && !s.hosts.empty()) usage("--survive is for PEs of one host; start them there by -n");
+  if (s.lease_s != 0 && !s.survive) usage("--lease is for --survive; give both");
   if (min_alive != 0) s.min_alive = min_alive;
   if (s.survive) s.environment.emplace_back("XIO_SURVIVE=1");
   return s;

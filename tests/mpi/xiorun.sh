@@ -85,6 +85,20 @@ wait $pid 2>/dev/null
 sleep 0.3
 expect_none_left '^sleep 60.5678' 'xiorun killed'
 
+# With a lease they go on so long, where a world outlives its PEs.
+for lease in 60 0.3; do
+  rm -f "$work/ended"
+  "$xiorun" --survive --lease $lease -n 2 sh -c "echo ready; sleep 1.5680; echo \$XIO_TCP_RANK >>$work/ended" >"$work/out" &
+  pid=$!
+  for _ in $(seq 200); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0.05; done
+  kill -KILL $pid
+  wait $pid 2>/dev/null
+  for _ in $(seq 100); do pgrep -f 'sleep 1.5680' >/dev/null || break; sleep 0.1; done
+  expect_none_left 'sleep 1.5680' 'a lease'
+  [ -e "$work/ended" ] && went_on=60 || went_on=0.3
+  [ "$went_on" = "$lease" ] || fail "a lease of $lease s"
+done
+
 # xiorun ends all processes that these started, even in other sessions, and even if others of that name were killed.
 deep='sh -c "sleep 60.5679; true" & (setsid sleep 60.5679 &) ; env -i setsid sleep 60.5679 & (trap "" HUP TERM INT; sleep 60.5679 & wait); true'
 for killed in xiorun 'the process that watches the PEs'; do

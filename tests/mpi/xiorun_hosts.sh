@@ -103,7 +103,7 @@ done
 order() { for part in "$@"; do printf '%d:%s,' ${#part} "$part"; done; }
 node() { timeout -k 5 20 "$xiorun" --node >"$work/out" 2>"$work/err"; }
 SECONDS=0
-{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 / 2 sleep 60.6868 0; sleep 1; } | node
+{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 0 0 / 2 sleep 60.6868 0; sleep 1; } | node
 got=$?
 if [ $got != 143 ] || [ $SECONDS -gt 8 ]; then
   fail "a node whose input ends: status $got after $SECONDS s"
@@ -121,7 +121,7 @@ bad_order 1 'standard input holds no order' <<<'hello: no order'
 bad_order 1 'standard input holds no order' <<<'99999999999:x'
 { order 127.0.0.1:7 "$key" x; } >"$work/bad"
 bad_order 1 'standard input holds no order' <"$work/bad"
-{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 /no/folder 1 true 0; } >"$work/bad"
+{ order 127.0.0.1:7 "$key" 2 0 2 0 0.5 0 0 /no/folder 1 true 0; } >"$work/bad"
 bad_order 1 "the folder '/no/folder' of this run cannot be entered here: No such file" <"$work/bad"
 
 # An agent that keeps the status for itself, behind output without an end of line or more than a pipe holds.
@@ -132,6 +132,51 @@ expect_none_left 'sleep 60.6969' 'a death that the agent keeps'
 expect 'an agent that keeps a good status' 0 '' "${hosts[@]}" -H keeps:2,a true
 expect 'an agent that leaves' 1 "host leaves: the agent '.*' ended with status 0 before its PEs did" "${hosts[@]}" -H leaves:1,a:1 sleep 60.7171
 expect_none_left 'sleep 60.7171' 'an agent that leaves'
+
+# --- Worlds that outlive their PEs and hosts: those that are left go on, and the status is theirs.
+dies() { printf '[ "$XIO_SURVIVE" = 1 ] || exit 9; case $XIO_TCP_RANK in %s) kill -KILL $$ ;; esac; sleep 0.5; %s' "$1" "$2"; }
+lives=("${hosts[@]}" --survive)
+expect 'PEs of hosts go on' 0 'PE 1 was killed by signal 9' "${lives[@]}" -H a:1,b:2 sh -c "$(dies 1 'echo "$XIO_TCP_RANK"')"
+prints 'PEs of hosts go on' '0
+2'
+expect 'one of them fails' 3 'PE 1 was killed by signal 9' "${lives[@]}" -H a:1,b:2 sh -c "$(dies 1 '[ "$XIO_TCP_RANK" != 2 ] || exit 3')"
+expect 'a host without PEs' 0 'PE 2 was killed by signal 9' "${lives[@]}" -H a:1,b:2 sh -c "$(dies '1|2' true)"
+if grep -q 'no PE is left' "$work/err"; then fail 'a host speaks for all' "$work/err"; fi
+expect 'no PE of any host' 1 'no PE is left' "${lives[@]}" -H a:1,keeps:2 sh -c "$(dies '*' true)"
+expect 'too few PEs of hosts' 1 '2 of 3 PEs are left, fewer than --min-alive 3' "${lives[@]}" --min-alive 3 -H a:1,b:2 sh -c "$(dies 1 'sleep 60.7272')"
+expect_none_left 'sleep 60.7272' 'too few PEs of hosts'
+expect 'a host that is lost' 0 "host leaves is lost: the agent '.*' ended with status 0 before its PEs did" "${lives[@]}" -H leaves:2,a:1 \
+  sh -c '[ "$XIO_TCP_RANK" != 2 ] || { sleep 2; exit 0; }; sleep 60.7373'
+expect_none_left 'sleep 60.7373' 'a host that is lost'
+expect 'too few hosts' 1 '1 of 3 PEs are left, fewer than --min-alive 2' "${lives[@]}" --min-alive 2 -H leaves:2,a:1 sleep 60.7474
+expect_none_left 'sleep 60.7474' 'too few hosts'
+# A host dies while all PEs compute: those of the other one have the results of all steps.
+if has XIO_ENABLE_MODEL && [ -x "$builddir/examples/moe_survivors" ]; then
+  expect 'a host that dies while PEs compute' 0 'host b is lost' "${lives[@]}" -x XIO_TIMEOUT_MS=20000 -H a:2,b:1 \
+    sh -c 'XIO_MACHINE=$HOST "$@" && exit; kill -KILL $(ps -o ppid= -p $PPID) $PPID' sh "$builddir/examples/moe_survivors" "$work/weights" 3 2 2
+  [ "$(grep -c '^PE [01]: 2 of 3 PEs go on, from step 2' "$work/out")$(grep -c ': 192 of 192 tokens right$' "$work/out")" = 22 ] ||
+    fail 'the tokens of the living are not right' "$work/out" "$work/err"
+fi
+# leased NAME LEASE SLEEP: all of xiorun but the nodes is killed while PEs sleep, which write to nobody then; each tells a file.
+leased() {
+  local pid
+  "${lives[@]}" --lease "$2" -H a:1,b:1 sh -c "echo ready; sleep $3; yes | head -n 100000; echo \$XIO_TCP_RANK >>$work/ended" >"$work/out" 2>"$work/err" &
+  pid=$!
+  for _ in $(seq 100); do [ "$(grep -c ready "$work/out")" = 2 ] && break; sleep 0.1; done
+  # The front first: it ends what the other one leaves.
+  # shellcheck disable=SC2046  # numbers
+  kill -KILL "$pid" $(pgrep -P "$pid")
+  wait "$pid" 2>/dev/null
+  : >"$work/ended"
+  for _ in $(seq 80); do pgrep -f "sleep $3" >/dev/null || break; sleep 0.1; done
+  sleep 0.5
+  expect_none_left "sleep $3" "$1"
+}
+leased 'a lease that is long enough' 60 1.7575
+[ "$(sort "$work/ended" | tr '\n' ' ')" = '0 1 ' ] || fail 'PEs did not go on for their lease' "$work/ended"
+leased 'a lease that ends' 1 60.7676
+[ ! -s "$work/ended" ] || fail 'PEs outlived their lease' "$work/ended"
+expect 'a lease without survivors' 2 '--lease is for --survive' "${hosts[@]}" --lease 3 -H a true
 
 # --- Hosts that are not there
 expect 'an agent that is refused' 255 "host refuses: the agent '.*' ended with status 255 before xiorun ran there" "${hosts[@]}" -H a:1,refuses:1 sleep 60.6565

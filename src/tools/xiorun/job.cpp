@@ -96,10 +96,11 @@ class job {
   }
 
   bool open_pipes(int pe, child_output& output) {
-    if (!s_.tag_output) return true;
+    // What was passed on to goes away before the PEs do when a lease begins.
+    if (!s_.tag_output && (s_.lifeline < 0 || s_.lease_s == 0)) return true;
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0) return false;
-    const std::string tag = "[" + std::to_string(s_.first + pe) + "] ";
+    const std::string tag = s_.tag_output ? "[" + std::to_string(s_.first + pe) + "] " : "";
     outputs_.emplace_back(tag, out[0], out_);
     output.out = out[1];
     if (pipe2(err, O_CLOEXEC) != 0) return false;
@@ -121,6 +122,7 @@ class job {
     std::unique_ptr<sink> to;
     std::optional<int> port;    // once the node is ready
     std::optional<int> status;  // once it has ended
+    int lost = 0;               // PEs that signals have killed, or that are gone with their host
   };
 
   bool start_hosts() {
@@ -139,8 +141,9 @@ class job {
     links_[i].to = std::make_unique<sink>(in[1]);
     if (pipe2(out, O_CLOEXEC) != 0) return false;
     const unique_fd agents_out(out[1]);
-    outputs_.emplace_back("", out[0], out_,
-                          [this, i](std::string_view line) { return is_ready_line(i, line) || is_last_line(i, line); });
+    outputs_.emplace_back("", out[0], out_, [this, i](std::string_view line) {
+      return is_ready_line(i, line) || is_last_line(i, line) || is_lost_line(i, line);
+    });
     if (pipe2(err, O_CLOEXEC) != 0) return false;
     const unique_fd agents_err(err[1]);
     outputs_.emplace_back("", err[0], err_);
@@ -164,6 +167,16 @@ class job {
     if (!status || i >= links_.size() || !links_[i].port) return false;
     links_[i].status = status;
     if (!before.empty()) out_.put(std::string(before) + '\n');
+    return true;
+  }
+
+  bool is_lost_line(std::size_t i, std::string_view line) {
+    std::string_view before;
+    const auto lost = pes_in_lost_line(line, &before);
+    if (!lost || i >= links_.size() || !links_[i].port) return false;
+    links_[i].lost = *lost;
+    if (!before.empty()) out_.put(std::string(before) + '\n');
+    others_go_on();
     return true;
   }
 
@@ -198,11 +211,21 @@ class job {
     if (lifeline_ended_ || s_.lifeline < 0 || poll(&p, 1, 0) <= 0) return;
     if (const ssize_t n = read(s_.lifeline, dropped, sizeof dropped); n > 0 || (n < 0 && errno == EINTR)) return;
     lifeline_ended_ = true;
+    if (begin_lease()) return;
     if (ended_by_ == 0) ended_by_ = 128 + SIGTERM;
     asked_to_end_ = true;
     if (phase_ != phase::running && phase_ != phase::ending) return;
     phase_ = phase::ending;
     next_phase();
+  }
+
+  // Nobody waits for the run any more. False: it ends at once.
+  bool begin_lease() {
+    if (s_.lease_s == 0 || phase_ != phase::running) return false;
+    leased_ = true;
+    const auto until = clock::now() + seconds(s_.lease_s);
+    end_at_ = end_at_ ? std::min(*end_at_, until) : until;
+    return true;
   }
 
   void step() {
@@ -238,9 +261,9 @@ class job {
     bool gone = false;
     std::erase_if(outputs_, [&](const tagged_output& o) {
       gone = gone || o.reader_gone();
-      return o.ended() || o.reader_gone();
+      return o.ended() || (o.reader_gone() && !is_lent());
     });
-    if (gone && phase_ == phase::running) {
+    if (gone && phase_ == phase::running && !is_lent()) {
       for (const sink* s : {&out_, &other_err_}) look_at_writing(*s);
       remember(128 + SIGPIPE);
       wait_then_terminate(0);
@@ -278,9 +301,12 @@ class job {
     }
   }
 
+  // A node with a lease reads what its PEs write also where nobody takes it.
+  bool is_lent() const { return s_.lifeline >= 0 && s_.lease_s != 0; }
+
   // Nobody is left to wait for the run: it ends with all that it has started.
   void front_gone() {
-    if (getppid() == front_) return;
+    if (getppid() == front_ || begin_lease()) return;
     kill_descendants();
     _exit(128 + SIGKILL);
   }
@@ -323,7 +349,8 @@ class job {
     --running_;
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     if (s_.hosts.empty()) unreported_.emplace_back(pe, status);
-    if (!WIFSIGNALED(how)) ++by_itself_;
+    if (s_.survive && !s_.hosts.empty() && phase_ == phase::running && !asked_to_end_)
+      if (host_of_survivors_ended(static_cast<std::size_t>(pe), status)) return;
     if (status == 0) return host_without_status(pe);
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
@@ -333,19 +360,44 @@ class job {
       say("%s ended with status %d", name_of(pe).c_str(), status);
     else
       say_why_host_ended(static_cast<std::size_t>(pe), status);
-    if (s_.survive && phase_ == phase::running) return others_go_on(how, status);
+    if (s_.survive && phase_ == phase::running && s_.hosts.empty()) return pe_of_survivors_ended(how, status);
     remember(status);
     if (phase_ == phase::running) wait_then_terminate(s_.grace_s);
   }
 
   // The status is that of PEs that end by themselves, or 1 where none does.
-  void others_go_on(int how, int status) {
-    if (!WIFSIGNALED(how)) remember(status);
-    const int left = running_ + by_itself_;
-    if (left >= std::max(s_.min_alive, 1)) return;
-    if (running_ > 0)
+  void pe_of_survivors_ended(int how, int status) {
+    if (!WIFSIGNALED(how)) return remember(status);
+    ++lost_;
+    if (s_.lifeline >= 0) out_.put(lost_line(lost_));
+    others_go_on();
+  }
+
+  // False: xiorun never ran there.
+  bool host_of_survivors_ended(std::size_t i, int status) {
+    take_last_lines();
+    link& l = links_[i];
+    if (!l.port) return false;
+    const host& h = s_.hosts[i];
+    if (!l.status) {
+      say("host %s is lost: the agent '%s' ended with status %d before its PEs did", h.name.c_str(), s_.agent.c_str(),
+          status);
+      l.lost = h.pes;
+    } else if (l.lost < h.pes) {
+      remember(*l.status);
+    }
+    others_go_on();
+    return true;
+  }
+
+  // As long as enough are left.
+  void others_go_on() {
+    int left = s_.pes - lost_;
+    for (const link& l : links_) left -= l.lost;
+    if (left >= std::max(s_.min_alive, 1) || phase_ != phase::running) return;
+    if (left > 0)
       say("%d of %d PEs are left, fewer than --min-alive %d", left, s_.pes, s_.min_alive);
-    else
+    else if (s_.lifeline < 0)
       say("no PE is left");
     remember(1);
     wait_then_terminate(0);
@@ -408,8 +460,9 @@ class job {
 
   void next_phase() {
     switch (phase_) {
-      case phase::running:  // only --timeout comes here
-        say("%d of %zu %s still run after %g s; ending them", running_, pids_.size(), kind(), s_.timeout_s);
+      case phase::running:  // only --timeout and the end of a lease come here
+        say("%d of %zu %s still run after %g s%s; ending them", running_, pids_.size(), kind(),
+            leased_ ? s_.lease_s : s_.timeout_s, leased_ ? " without the xiorun that started them" : "");
         remember(ended_by_ = k_exit_timeout);
         show_waits();
         [[fallthrough]];
@@ -471,7 +524,7 @@ class job {
   report report_;
   std::vector<link> links_;  // by host
   std::optional<clock::time_point> connect_at_;
-  bool lifeline_ended_ = false, asked_to_end_ = false;
+  bool lifeline_ended_ = false, asked_to_end_ = false, leased_ = false;
   std::vector<std::pair<int, int>> unreported_;  // PE and status of those that ended
   clock::time_point look_at_{};                  // next, whether orphans are left
   const pid_t front_ = getppid();
@@ -483,7 +536,7 @@ class job {
   std::optional<clock::time_point> end_at_, timeout_at_;
   phase phase_ = phase::running;
   int signals_ = -1, running_ = 0;
-  int by_itself_ = 0;              // PEs that have ended, by no signal
+  int lost_ = 0;                   // PEs of this host that signals have killed
   int status_ = 0, ended_by_ = 0;  // ended_by_: the status that says so, once --timeout or a signal has ended the run
 };
 

@@ -18,8 +18,8 @@
 namespace xio::run {
 namespace {
 
-constexpr std::string_view k_ready = "\1xiorun-node 2 ";  // the number is that of this protocol
-constexpr std::string_view k_ended = "\1xiorun-node ended ";
+constexpr std::string_view k_ready = "\1xiorun-node 3 ";  // the number is that of this protocol
+constexpr std::string_view k_ended = "\1xiorun-node ended ", k_lost = "\1xiorun-node lost ";
 constexpr std::size_t k_order_max = std::size_t{16} << 20;
 constexpr int k_list_max = 100000, k_pes_most = 1 << 20;
 
@@ -86,6 +86,8 @@ job_settings read_order() {
   s.pes = read_number(1, s.world - s.first);
   s.tag_output = read_part() == "1";
   s.grace_s = std::strtod(read_part().c_str(), nullptr);
+  s.survive = read_part() == "1";
+  s.lease_s = std::strtod(read_part().c_str(), nullptr);
   const std::string folder = read_part();
   s.command = read_list();
   if (s.command.empty()) refuse_order();
@@ -128,6 +130,13 @@ std::optional<int> status_in_last_line(std::string_view line, std::string_view* 
   return number_behind(line, k_ended, 0, 255);
 }
 
+std::string lost_line(int pes) { return std::string(k_lost) + std::to_string(pes) + '\n'; }
+
+std::optional<int> pes_in_lost_line(std::string_view line, std::string_view* before) {
+  *before = line.substr(0, line.find(k_lost));
+  return number_behind(line, k_lost, 1, k_pes_most);
+}
+
 std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root) {
   std::string order;
   put(order, root);
@@ -137,6 +146,8 @@ std::string make_order(const job_settings& s, std::size_t at, int first, const s
   put(order, std::to_string(s.hosts[at].pes));
   put(order, s.tag_output ? "1" : "0");
   put(order, std::to_string(s.grace_s));
+  put(order, s.survive ? "1" : "0");
+  put(order, std::to_string(s.lease_s));
   put(order, s.folder);
   put_list(order, s.command);
   put_list(order, s.environment);
