@@ -464,7 +464,9 @@ fi_info* nth_of(int nth, const fi_info* hints) {
   fi_info* i = fi_dupinfo(nullptr);
   i->caps = hints->caps;
   i->fabric_attr->prov_name = text("cxi");
-  i->domain_attr->name = mood("nameless") != nullptr ? nullptr : text(("cxi" + std::to_string(nth)).c_str());
+  const bool is_lo = mood("lo") != nullptr && nth == 0;
+  i->domain_attr->name =
+      mood("nameless") != nullptr ? nullptr : text(is_lo ? "lo" : ("cxi" + std::to_string(nth)).c_str());
   i->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_ALLOCATED;
   i->domain_attr->mr_key_size = 4;
   i->domain_attr->av_type = FI_AV_TABLE;
@@ -473,6 +475,7 @@ fi_info* nth_of(int nth, const fi_info* hints) {
   i->ep_attr->max_msg_size = 1 << 20;
   i->ep_attr->max_order_waw_size = mood("short_order") != nullptr ? 1024 : SIZE_MAX;
   auto* a = reinterpret_cast<all_of_info*>(i);
+  if (mood("lo") != nullptr) return i;
   a->bus.bus_type = FI_BUS_PCI;
   a->bus.attr.pci = {0, static_cast<std::uint8_t>(0x20 + nth), 0, 0};
   join(*a);

@@ -111,11 +111,11 @@ void write_to(std::uint64_t beyond, std::uint32_t key, std::uint32_t allowed) {
   say(p.carry_out(o));
 }
 // The NIC that a PE of a machine takes, of several that are equally near.
-void take_nic(int local_rank, const char* list) {
+void take_nic(int local_rank, const char* list, bool apart = false) {
   xio::rdma_options o;
   o.fabric_library = XIO_FAKE_LIBFABRIC;
   o.hca_list = list;
-  for (const auto& f : xio::rdma::open_libfabric(o, xio::gpu::payload(), {0, 1, local_rank, {}, {}}).fabrics)
+  for (const auto& f : xio::rdma::open_libfabric(o, xio::gpu::payload(), {0, 1, local_rank, {}, {}, apart}).fabrics)
     fprintf(stderr, "takes %s\n", f->name());
 }
 // GPU memory of an interface, with the variables given.
@@ -284,6 +284,9 @@ const row k_rows[] = {
     {"", [] { write_in("code=26"); }, "outcome 8 rule 26"},
     // NICs of a machine.
     {"nics=4", [] { take_nic(0, ""); }, "takes libfabric cxi cxi0\nplayed"},
+    {"nics=3,lo", [] { take_nic(2, ""); }, "takes libfabric cxi cxi1\nplayed"},
+    {"nics=1,lo", [] { take_nic(0, ""); }, "takes libfabric cxi lo\nplayed"},
+    {"nics=1,lo", [] { take_nic(0, "", true); }, "PE 0 has the loopback interface alone for cxi"},
     {"nics=4", [] { take_nic(6, ""); }, "takes libfabric cxi cxi2\nplayed"},
     {"nics=4", [] { take_nic(1, "cxi3,cxi1"); }, "takes libfabric cxi cxi1\ntakes libfabric cxi cxi3\nplayed"},
     {"nics=3", [] { take_nic(0, "^cxi0"); }, "takes libfabric cxi cxi1\ntakes libfabric cxi cxi2\nplayed"},

@@ -5,6 +5,7 @@
 #include "config.h"
 #endif
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -57,7 +58,7 @@ std::string names_of(const std::vector<ofi::info_list>& all) {
   return out;
 }
 
-// Those that the list names, or one: the NIC that is nearest to the PE's GPU, and of networks the first.
+// Those that the list names, or one: the NIC that is nearest to the PE's GPU, and of networks the first that leads out.
 std::vector<ofi::info_list> choose(std::vector<ofi::info_list> all, const rdma_options& o, int local_rank) {
   std::size_t most = dev::k_max_nics;
   if (!o.hca_list.empty()) {
@@ -72,6 +73,9 @@ std::vector<ofi::info_list> choose(std::vector<ofi::info_list> all, const rdma_o
       order_nearest_first(all, local_rank,
                           [&](const auto& i) { return machine.distance(ofi::traits_of(*i).bus_id, gpu); });
     }
+    // Providers list interfaces in any order, and the loopback's leads to no other machine.
+    std::stable_partition(all.begin(), all.end(),
+                          [](const auto& i) { return std::string_view(i->domain_attr->name) != "lo"; });
     most = 1;
   }
   while (all.size() > most) all.pop_back();
@@ -102,6 +106,11 @@ opened_domains open_libfabric(const rdma_options& o, const payload_agent& payloa
     s.on_immediate = where.on_immediate;
     s.room = where.room;
     s.gpu = w.gpu;
+    if (where.apart && std::string_view(domain->domain_attr->name) == "lo")
+      log::warn(
+          "PE {} has the loopback interface alone for {}, which leads to no other machine; bring up the interface of a "
+          "network before the PEs start, or name its domain by XIO_HCA_LIST",
+          where.rank, w.provider);
     auto one = std::make_unique<proxy::ofi_fabric>(payload, ofi::load_library(w.library), std::move(domain), s);
     out.atomics &= one->atomics();
     out.fabrics.push_back(std::move(one));

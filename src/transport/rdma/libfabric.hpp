@@ -18,6 +18,7 @@ struct libfabric_place {
   // See proxy/immediate_desk.hpp.
   std::function<bool(std::uint32_t number, std::uint32_t immediate, std::uint64_t bytes)> on_immediate;
   std::function<std::uint64_t(std::uint32_t number)> room;
+  bool apart = false;  // some PEs are on other machines
 };
 
 struct opened_domains {

@@ -88,9 +88,17 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, const softwa
   }
 }
 
+bool maps_all(const setup& s) {
+  return std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
+}
+
 void add_libfabric(const setup& s, nic_parts& c) {
-  const libfabric_place where{s.channel->rank(), s.channel->size(), s.local_rank, handler_of(c),
-                              [desk = c.desk](std::uint32_t number) { return desk->room(number); }};
+  const libfabric_place where{s.channel->rank(),
+                              s.channel->size(),
+                              s.local_rank,
+                              handler_of(c),
+                              [desk = c.desk](std::uint32_t number) { return desk->room(number); },
+                              !maps_all(s)};
   opened_domains opened = open_libfabric(*s.opts, *s.payload, where);
   c.fabrics = std::move(opened.fabrics);
   c.atomics |= c.family->atomics & opened.atomics;
@@ -122,7 +130,7 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
 }  // namespace
 
 std::unique_ptr<endpoint> open_endpoint(const setup& s) {
-  const bool mapped = std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
+  const bool mapped = maps_all(s);
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts), why_no_slingshot(*s.opts));
   if (way == carrier::verbs)
     if (auto direct = open_direct(s)) return direct;
