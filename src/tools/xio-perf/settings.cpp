@@ -17,6 +17,7 @@
 #include "tools/overwrite.hpp"
 #include "tools/size_text.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/words.hpp"
 #include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
@@ -106,16 +107,6 @@ std::string list_of(const names<T>& all) {
   return text;
 }
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t from = 0; from <= text.size();) {
-    const auto comma = std::min(text.find(',', from), text.size());
-    words.push_back(text.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return words;
-}
-
 // An option that takes one of some names, or several of them with commas.
 template <class T>
 void add_choice(tools::command& app, const std::string& flags, const names<T>& all, const std::string& text,
@@ -123,7 +114,7 @@ void add_choice(tools::command& app, const std::string& flags, const names<T>& a
   const auto choose = [&all, flags, several, take](const std::string& given) {
     std::vector<std::string> known;
     for (const auto& [name, value] : all) known.push_back(name);
-    for (const std::string& word : several ? split(given) : std::vector{given}) {
+    for (const std::string& word : several ? tools::split(given) : std::vector{given}) {
       const auto at = std::find(known.begin(), known.end(), word);
       if (at == known.end())
         throw tools::wrong_word(flags.substr(flags.rfind(',') + 1),
@@ -141,7 +132,8 @@ void add_sizes(tools::command& app, settings& s) {
   const auto high = app.size("-e,--max_size", s.largest, "largest size", 1, k_most_bytes).default_text("");
   const auto step = app.number("-f,--step", s.factor, "each size is the last one times this", 2, 1024);
   const auto list = [&s](const std::string& given) {
-    for (const std::string& word : split(given)) s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
+    for (const std::string& word : tools::split(given))
+      s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
     std::sort(s.sizes.begin(), s.sizes.end());
     s.sizes.erase(std::unique(s.sizes.begin(), s.sizes.end()), s.sizes.end());
   };
@@ -196,7 +188,7 @@ void add_ops(tools::command& app, settings& s) {
   add_choice<xio_reduction>(app, "-o,--reduce_op", reductions(), "how reduces combine words of 4 bytes; otherwise sum",
                             false, [&](const auto&, xio_reduction v) { s.reduction = v; });
   const auto teams = [&s](const std::string& given) {
-    for (const std::string& word : split(given)) {
+    for (const std::string& word : tools::split(given)) {
       const std::uint64_t n = tools::size_in("--team", word, 1, 1 << 20);
       s.teams.push_back(static_cast<std::uint32_t>(n));
     }
@@ -231,17 +223,6 @@ void add_ways(tools::command& app, settings& s) {
   app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
 }
 
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  for (std::size_t from = 0; from <= rest.size();) {
-    const auto colon = std::min(rest.find(':', from), rest.size());
-    if (access((rest.substr(from, colon - from) + "/" + program).c_str(), X_OK) == 0) return true;
-    from = colon + 1;
-  }
-  return false;
-}
-
 bool is_read(const test& t) {
   using enum test_id;
   return t.id == get_lat || t.id == get_staged_lat || t.id == g_lat || t.id == get_bw || t.id == g_bw ||
@@ -274,7 +255,7 @@ bool is_in_all(const settings& s, const test& t) {
 // Finds the tests of the command line; returns what is wrong with their names, or an empty text.
 std::string choose_tests(const std::vector<std::string>& wanted, settings& s) {
   for (const std::string& list : wanted)
-    for (const std::string& name : split(list)) {
+    for (const std::string& name : tools::split(list)) {
       const test* t = find_test(name);
       if (name == "all")
         s.all = true;
@@ -338,7 +319,8 @@ std::string objection(const settings& s) {
     return fmt::format("--plot {}: that is no file; give the name of a new PNG, or of one to replace", s.plot);
   if (std::ifstream old(s.plot); old && old.peek() != EOF && old.peek() != 0x89)
     return fmt::format("--plot {}: that file is no PNG, and stays as it is; name another", s.plot);
-  if (!is_on_path("gnuplot")) return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
+  if (tools::find_on_path("gnuplot").empty())
+    return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
   return "";
 }
 
