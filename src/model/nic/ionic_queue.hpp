@@ -2,13 +2,10 @@
 // The ionic dialect: coloured entries of include/xio/wire/ionic.hpp, doorbells that say an index, completions by
 // message number in one collapsed CQE or in a coloured completion queue.
 #pragma once
-#include "proxy/ring_memory.hpp"
-#include "proxy/wire_queue.hpp"
+#include "model/nic/dialect_queue.hpp"
 #include "xio/wire/ionic.hpp"
 
 namespace xio::model::rdma {
-
-using namespace xio::proxy;
 
 // Outlives the queue.
 struct ionic_memory {
@@ -27,12 +24,11 @@ struct ionic_memory {
   ring_memory entries = {}, completions = {};
 };
 
-class ionic_queue final : public wire_queue {
+class ionic_queue final : public dialect_queue<ionic_memory, wire::ionic::k_wqe_dwords> {
  public:
   ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
   op_error poll_doorbells() override;
-  bool waiting() const override { return next_ != producer_index_; }
   op_error fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, op_error f) override;
@@ -49,17 +45,7 @@ class ionic_queue final : public wire_queue {
   void post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
                 std::uint64_t index);
 
-  const ionic_memory memory_;
-  const std::uint32_t number_;
-  const std::uint64_t max_message_;
-  std::uint64_t word_, cq_word_;         // the doorbells as they were last
-  std::uint64_t producer_index_;         // entries below were announced
-  std::uint64_t next_;                   // the next entry to take
-  std::uint64_t done_;                   // entries below have ended
-  std::uint64_t cq_producer_index_ = 0;  // CQEs written
-  std::uint64_t cq_consumer_index_ = 0;  // CQEs that the reader has given back
-  // The entry being decoded, out of the ring, which is the device's to change.
-  std::uint32_t entry_[wire::ionic::k_wqe_dwords];
+  std::uint64_t word_, cq_word_;  // the doorbells as they were last
 };
 
 }  // namespace xio::model::rdma
