@@ -8,8 +8,7 @@
 namespace xio::model::rdma {
 
 // Outlives the queue; completion entries are zero to begin with.
-struct bnxt_memory {
-  const std::uint32_t* slots;        // depth entries of 128 bytes
+struct bnxt_memory : dialect_memory {
   const std::uint64_t* msns;         // depth entries
   std::uint32_t depth_log2;          // at most 15
   const std::uint64_t* doorbell;     // the DPI page's word as this send queue rings it
@@ -17,13 +16,9 @@ struct bnxt_memory {
   std::uint32_t cq_depth_log2;       // at most 23
   const std::uint64_t* cq_doorbell;  // and as its completion queue rings it
   std::uint32_t cq_number;
-  // Index of the first entry, a multiple of the depth, and the number of its first packet. Hardware starts at 0; tests
-  // start near a wrap.
-  std::uint64_t start;
-  std::uint32_t first_psn, path_mtu;
+  std::uint32_t first_psn;  // the number of the first entry's first packet
+  std::uint32_t path_mtu;
   bool by_slots;  // variable mode, with entries of 8 slots alone
-  // Where slots, MSNs and completions are; doorbells are host memory.
-  ring_memory entries = {}, completions = {};
 };
 
 class bnxt_queue final : public dialect_queue<bnxt_memory, wire::bnxt::k_wqe_bytes / 4> {

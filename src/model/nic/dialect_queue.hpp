@@ -2,12 +2,33 @@
 // What the queues of all dialects have: how far they are in their ring, and in their completions.
 #pragma once
 #include "proxy/decoding.hpp"
+#include "proxy/family.hpp"
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 
 namespace xio::model::rdma {
 
 using namespace xio::proxy;
+
+// Outlives the queue.
+struct dialect_memory {
+  const std::uint32_t* slots;  // the ring's entries
+  // Number of the first entry, of some dialects a multiple of the depth. Hardware starts at 0; tests start near a wrap.
+  std::uint64_t start;
+  // Where the ring and its indices, and completions, are; doorbells and records are host memory.
+  ring_memory entries = {}, completions = {};
+};
+
+// The dialect's, with these set.
+template <class Memory>
+Memory memory_of(const dev::ring_view& v, const queue_plan& plan) {
+  Memory m{};
+  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  m.start = plan.ticket_start;
+  m.entries = plan.entries;
+  m.completions = plan.completions;
+  return m;
+}
 
 template <class Memory, std::uint32_t EntryDwords>
 class dialect_queue : public wire_queue {

@@ -10,17 +10,12 @@
 namespace xio::model::rdma {
 
 // Outlives the queue.
-struct ernic_memory {
-  const std::uint32_t* slots;  // depth entries of 128 bytes
-  std::uint32_t* indices;      // of the send queue
-  std::uint32_t depth_log2;    // at most 15
-  std::uint32_t* doorbell;     // a register: taken notice of, it is 0 again
-  std::uint32_t* cq;           // indices, and a page behind them entries of 64 bytes
+struct ernic_memory : dialect_memory {
+  std::uint32_t* indices;    // of the send queue
+  std::uint32_t depth_log2;  // at most 15
+  std::uint32_t* doorbell;   // a register: taken notice of, it is 0 again
+  std::uint32_t* cq;         // indices, and a page behind them entries of 64 bytes
   std::uint32_t cq_depth_log2;
-  // Number of the first entry, a multiple of the depth. Hardware starts at 0; tests start near a wrap.
-  std::uint64_t start;
-  // Where slots and their indices, and cq, are; the doorbell is host memory.
-  ring_memory entries = {}, completions = {};
 };
 
 class ernic_queue final : public dialect_queue<ernic_memory, wire::ernic::k_wqe_dwords> {

@@ -8,20 +8,15 @@
 namespace xio::model::rdma {
 
 // Outlives the queue.
-struct ionic_memory {
+struct ionic_memory : dialect_memory {
   wire::ionic::interface face;
-  const std::uint32_t* slots;  // entries of 64 bytes
-  std::uint32_t depth_log2;    // at most 15
+  std::uint32_t depth_log2;  // at most 15
   const std::uint64_t* doorbell;
   std::uint32_t* cqes;               // entries of 32 bytes
   bool collapsed;                    // there is one, and it is overwritten
   std::uint32_t cq_depth_log2;       // of a completion queue, at most 15
   const std::uint64_t* cq_doorbell;  // and what its reader rings
   std::uint32_t cq_number;
-  // Position of the first entry, a multiple of the depth. Hardware starts at 0; tests start near a wrap.
-  std::uint64_t start;
-  // Where slots and completions are; doorbells are host memory.
-  ring_memory entries = {}, completions = {};
 };
 
 class ionic_queue final : public dialect_queue<ionic_memory, wire::ionic::k_wqe_dwords> {

@@ -7,22 +7,17 @@
 namespace xio::model::rdma {
 
 // Outlives the queue.
-struct mlx5_memory {
-  const std::uint32_t* slots;            // depth entries of 64 bytes
+struct mlx5_memory : dialect_memory {
   std::uint32_t depth;                   // a power of two, at most 32768
   const std::uint32_t* doorbell_record;  // send word of the doorbell record, or null: the queue pair has none
   const std::uint64_t* doorbell;         // the 8 bytes of the UAR that this queue rings
   std::uint32_t* cqe;                    // 64 bytes; op_own invalid to begin with
-  // Index of the first entry. Hardware starts at 0; tests start near a wrap.
-  std::uint64_t start;
   // A collapsed CQ shows the newest CQE only, so those of flushed entries cover the one that says why. Off: the first
   // error stays to be read, which hardware does not promise. On: as bad as it gets.
   bool flushes_cover_error;
   // An ordinary completion queue of 1 << cq_depth_log2 entries in the collapsed one's place. Its overrun is ignored.
   bool queued_cq;
   std::uint32_t cq_depth_log2;
-  // Where slots and completions are; doorbell and record are host memory.
-  ring_memory entries = {}, completions = {};
 };
 
 class mlx5_queue final
