@@ -2,7 +2,6 @@
 #include "amdgpu/memory/vector_cache.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace amdgpu {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "config.h"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
