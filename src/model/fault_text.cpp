@@ -20,6 +20,17 @@ struct named {
   T what;
 };
 
+constexpr named<rdma::fault_rule::kind> k_nic_by_chance[] = {
+    {"drop=", rdma::fault_rule::kind::drop},
+    {"dup=", rdma::fault_rule::kind::twice},
+    {"reorder=", rdma::fault_rule::kind::swap},
+    {"delay=", rdma::fault_rule::kind::delay},
+};
+constexpr named<rdma::fault_rule::kind> k_nic_by_number[] = {
+    {"error@", rdma::fault_rule::kind::error},   {"down@", rdma::fault_rule::kind::down},
+    {"fatal@", rdma::fault_rule::kind::fatal},   {"skip@", rdma::fault_rule::kind::skip},
+    {"astray@", rdma::fault_rule::kind::astray}, {"moved@", rdma::fault_rule::kind::moved},
+};
 constexpr named<rdma::outcome> k_nic_errors[] = {
     {"local_length", rdma::outcome::local_length},
     {"local_protection", rdma::outcome::local_protection},
@@ -28,6 +39,11 @@ constexpr named<rdma::outcome> k_nic_errors[] = {
     {"remote_operation", rdma::outcome::remote_operation},
     {"retry_exceeded", rdma::outcome::retry_exceeded},
     {"rnr_retry_exceeded", rdma::outcome::rnr_retry_exceeded},
+};
+constexpr named<nvme::fault::kind> k_drive_faults[] = {
+    {"error", nvme::fault::kind::status},  {"delay", nvme::fault::kind::delay}, {"lose", nvme::fault::kind::lose},
+    {"die", nvme::fault::kind::die},       {"file", nvme::fault::kind::file},   {"skip", nvme::fault::kind::skip},
+    {"astray", nvme::fault::kind::astray},
 };
 constexpr named<std::uint32_t> k_drive_errors[] = {
     {"write_fault", w::k_write_fault},
@@ -101,10 +117,19 @@ class parser {
     return std::chrono::microseconds(us);
   }
   template <class T, std::size_t N>
-  T one_of(const named<T> (&names)[N], const char* otherwise) {
+  bool take_one_of(const named<T> (&names)[N], T* out) {
     for (const auto& n : names)
-      if (take(n.name)) return n.what;
-    bad(otherwise);
+      if (take(n.name)) {
+        *out = n.what;
+        return true;
+      }
+    return false;
+  }
+  template <class T, std::size_t N>
+  T one_of(const named<T> (&names)[N], const char* otherwise) {
+    T what{};
+    if (!take_one_of(names, &what)) bad(otherwise);
+    return what;
   }
 
   void item() {
@@ -148,45 +173,24 @@ class parser {
   void nic_item() {
     using kind = rdma::fault_rule::kind;
     rdma::fault_rule r;
-    if (take("drop=")) {
-      r.what = kind::drop;
+    if (take_one_of(k_nic_by_chance, &r.what))
       r.chance = chance();
-    } else if (take("dup=")) {
-      r.what = kind::twice;
-      r.chance = chance();
-    } else if (take("reorder=")) {
-      r.what = kind::swap;
-      r.chance = chance();
-    } else if (take("delay=")) {
-      r.what = kind::delay;
-      r.chance = chance();
+    else if (take_one_of(k_nic_by_number, &r.what))
+      r.nth = number();
+    else if (take("moved"))
+      r.what = kind::moved;
+    else
+      bad("no known fault");
+    if (r.what == kind::delay) {
       expect(':');
       r.wait = duration();
-    } else if (take("error@")) {
-      r.what = kind::error;
-      r.nth = number();
+    } else if (r.what == kind::error) {
       expect('=');
       r.how = one_of(k_nic_errors, "no known error");
-    } else if (take("down@")) {
-      r.what = kind::down;
-      r.nth = number();
-    } else if (take("fatal@")) {
-      r.what = kind::fatal;
-      r.nth = number();
-    } else if (take("skip@")) {
-      r.what = kind::skip;
-      r.nth = number();
-    } else if (take("astray@")) {
-      r.what = kind::astray;
-      r.nth = number();
+    } else if (r.what == kind::astray) {
       expect('=');
       const bool before = take("-");
       r.by = before ? 0 - number() : number();
-    } else if (take("moved")) {
-      r.what = kind::moved;
-      if (take("@")) r.nth = number();
-    } else {
-      bad("no known fault");
     }
     nic_scopes(r);
     if (r.what == kind::moved && r.queue >= 0) bad("a queue pair, and memory is registered for all of them");
@@ -195,18 +199,16 @@ class parser {
 
   // --- Drives ---
 
-  // @N: the Nth command of a queue. =P: each command by chance.
-  void drive_when(nvme::fault& f, char before_what) {
+  // @N: the Nth command of a queue. =P: each command by chance. Returns what stands before the rest.
+  char drive_when(nvme::fault& f) {
     if (take("@")) {
       f.nth = number();
-      if (before_what != '\0') expect('=');
-    } else if (take("=")) {
-      f.times = std::numeric_limits<std::uint32_t>::max();
-      f.chance = chance();
-      if (before_what != '\0') expect(before_what);
-    } else {
-      bad("neither @N nor =P");
+      return '=';
     }
+    if (!take("=")) bad("neither @N nor =P");
+    f.times = std::numeric_limits<std::uint32_t>::max();
+    f.chance = chance();
+    return ':';
   }
   std::uint32_t drive_status() {
     if (!take("0x")) return one_of(k_drive_errors, "no known error");
@@ -239,34 +241,13 @@ class parser {
     }
     nvme::fault f;
     f.opcode.reset();
-    if (take("error")) {
-      f.what = kind::status;
-      drive_when(f, ':');
-      f.status = drive_status();
-    } else if (take("delay")) {
-      f.what = kind::delay;
-      drive_when(f, ':');
-      f.delay = duration();
-    } else if (take("lose")) {
-      f.what = kind::lose;
-      drive_when(f, '\0');
-    } else if (take("die")) {
-      f.what = kind::die;
-      drive_when(f, '\0');
-    } else if (take("file")) {
-      f.what = kind::file;
-      drive_when(f, ':');
-      f.error = one_of(k_file_errors, "neither no_space nor io_error nor too_big");
-    } else if (take("skip")) {
-      f.what = kind::skip;
-      drive_when(f, '\0');
-    } else if (take("astray")) {
-      f.what = kind::astray;
-      drive_when(f, ':');
-      f.lba = number();
-    } else {
-      bad("no known fault of a drive");
-    }
+    f.what = one_of(k_drive_faults, "no known fault of a drive");
+    const char then = drive_when(f);
+    if (f.what == kind::status || f.what == kind::delay || f.what == kind::file || f.what == kind::astray) expect(then);
+    if (f.what == kind::status) f.status = drive_status();
+    if (f.what == kind::delay) f.delay = duration();
+    if (f.what == kind::file) f.error = one_of(k_file_errors, "neither no_space nor io_error nor too_big");
+    if (f.what == kind::astray) f.lba = number();
     drive_scopes(f);
     out_.drive.push_back(f);
   }

@@ -38,11 +38,13 @@ struct queue_image {
   unsigned char *slots, *aux, *completion;
 };
 
+constexpr std::uint32_t k_least_depth = 4;  // of every family
+
 struct family {
   const char* name;  // as XIO_NIC_FAMILY names it
   dev::ring_kind kind;
   std::uint32_t slot_bytes;
-  std::uint32_t least_depth, most_depth;
+  std::uint32_t most_depth;
   std::uint32_t inline_bytes, gather_bytes;  // see dev::rdma_ring
   std::uint32_t atomics;                     // dev::nic_atomics
   // Of a completion queue; 0 where the last completion alone is kept, in one place.

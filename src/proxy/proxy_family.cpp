@@ -45,7 +45,6 @@ const family& proxy_family() {
   static const family row{"proxy",
                           dev::ring_kind::proxy,
                           w::k_entry_bytes,
-                          4,
                           k_most_depth,
                           w::k_inline_bytes,
                           k_gather_bytes,

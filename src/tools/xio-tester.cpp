@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "tools/new_file.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/words.hpp"
 #include "tools/xio-verify/child.hpp"
 #include "tools/xio-verify/code_object.hpp"
 #include "tools/xio-verify/import.hpp"
@@ -34,17 +34,9 @@ struct places {
   std::string json, text;
 };
 
-std::string name_of_today() {
-  const std::time_t t = std::time(nullptr);
-  std::tm utc{};
-  char text[64] = "";
-  if (gmtime_r(&t, &utc) != nullptr) std::strftime(text, sizeof text, "xio-report-%Y%m%d-%H%M%S.json", &utc);
-  return text;
-}
-
 // Refuses before anything runs, and replaces no file.
 places find_places(const settings& s) {
-  places p{s.out.empty() ? name_of_today() : s.out, ""};
+  places p{s.out.empty() ? xio::tools::utc_now("xio-report-%Y%m%d-%H%M%S.json") : s.out, ""};
   fs::path text = p.json;
   p.text = text.extension() == ".json" ? text.replace_extension(".txt").string() : p.json + ".txt";
   for (const std::string& file : {p.json, p.text}) {

@@ -31,20 +31,18 @@ struct place_of_two {
 
 // The writer of a message, in the middle of its kernel: in how many seeds is the flag there and the data not?
 unsigned overtaken(const std::string& between) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     place_of_two two(seed);
     bool wrong = false;
     two.m.each_turn("global_store_dword v[0:1], v4, off\n" + between +
                         "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1",
                     [&] {
-                      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+                      EXPECT_TRUE(is_well(two.m));
                       wrong |= two.flag() == 1 && two.data() != 41;
                     });
     EXPECT_PAIRS((two.data(), 41u), (two.flag(), 1u));
-    found += wrong;
-  }
-  return found;
+    return wrong;
+  });
 }
 
 TEST(AmdgpuAdversary, AStoreIsOvertakenUnlessItIsWaitedFor) {
@@ -90,14 +88,13 @@ TEST(AmdgpuAdversary, AFullCounterHoldsTheNextAccessUp) {
 
 TEST(AmdgpuAdversary, AnAtomicOvertakesStoresUnlessTheyAreWaitedFor) {
   for (const bool waits : {false, true}) {
-    unsigned wrong = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    const unsigned wrong = seeds_in_which(seeds, [&](u64 seed) {
       place_of_two two(seed);
       two.m.begin(std::string("global_store_dword v[0:1], v4, off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
                   "global_atomic_add v[2:3], v5, off\ns_sleep 1");
       EXPECT_EQ(two.flag(), 1u);
-      wrong += two.data() != 41;
-    }
+      return two.data() != 41;
+    });
     EXPECT_EQ(wrong, waits ? 0u : seeds);
   }
 }
@@ -105,17 +102,16 @@ TEST(AmdgpuAdversary, AnAtomicOvertakesStoresUnlessTheyAreWaitedFor) {
 // The reader: both loads are issued, and another one writes data and then the flag before they are waited for.
 TEST(AmdgpuAdversary, LoadsPassEachOtherUnlessTheFirstIsWaitedFor) {
   for (const bool waits : {false, true}) {
-    unsigned wrong = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    const unsigned wrong = seeds_in_which(seeds, [&](u64 seed) {
       place_of_two two(seed);
       two.m.begin(std::string("global_load_dword v8, v[2:3], off\n") + (waits ? "s_waitcnt vmcnt(0)\n" : "") +
                   "global_load_dword v9, v[0:1], off\ns_sleep 1\ns_waitcnt vmcnt(0)");
       two.data() = 41;
       two.flag() = 1;
       two.m.turn();
-      ASSERT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
-      wrong += two.m.v(8, 0) == 1 && two.m.v(9, 0) == 0;
-    }
+      EXPECT_TRUE(is_well(two.m));
+      return two.m.v(8, 0) == 1 && two.m.v(9, 0) == 0;
+    });
     if (waits)
       EXPECT_EQ(wrong, 0u);
     else
@@ -210,8 +206,7 @@ TEST(AmdgpuAdversary, AtomicsScalarLoadsAndTheLdsAreWaitedForToo) {
 // The reader of a message whose compute unit has read the data before: another one writes data and flag, then the
 // reader sees the flag, does `between` and reads the data by `load`. In how many seeds does it get the data of before?
 unsigned stale(const std::string& between, const std::string& load) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     place_of_two two(seed);
     two.m.begin(
         "global_load_dword v7, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
@@ -220,12 +215,11 @@ unsigned stale(const std::string& between, const std::string& load) {
     two.data() = 41;
     two.flag() = 1;
     two.m.turn();
-    EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
+    EXPECT_TRUE(is_well(two.m));
     EXPECT_EQ(two.m.v(7, 0), 0u);
     EXPECT_EQ(two.m.v(8, 0), 1u) << "glc reads past L1";
-    found += two.m.v(9, 0) != 41;
-  }
-  return found;
+    return two.m.v(9, 0) != 41;
+  });
 }
 
 // LLVM AMDGPUUsage, "Memory Model GFX90A", load atomic acquire - agent: glc=1, s_waitcnt vmcnt(0), buffer_wbinvl1_vol.
@@ -245,8 +239,7 @@ TEST(AmdgpuAdversary, ALineOfL1IsStaleUntilItIsInvalidated) {
 // coherent.
 TEST(AmdgpuAdversary, ALineOfTheScalarCacheIsStaleUntilItIsInvalidated) {
   const auto late = [](const std::string& between) {
-    unsigned found = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    return seeds_in_which(seeds, [&](u64 seed) {
       place_of_two two(seed);
       two.m.begin(
           "v_readfirstlane_b32 s8, v0\nv_readfirstlane_b32 s9, v1\ns_load_dword s10, s[8:9], 0x0\n"
@@ -254,10 +247,9 @@ TEST(AmdgpuAdversary, ALineOfTheScalarCacheIsStaleUntilItIsInvalidated) {
           between + "\ns_load_dword s11, s[8:9], 0x0\ns_waitcnt lgkmcnt(0)\nv_mov_b32 v9, s11");
       two.data() = 41;
       two.m.turn();
-      EXPECT_FALSE(two.m.shared.failed) << two.m.shared.failed.sentence();
-      found += two.m.v(9, 0) != 41;
-    }
-    return found;
+      EXPECT_TRUE(is_well(two.m));
+      return two.m.v(9, 0) != 41;
+    });
   };
   EXPECT_GT(late(""), 0u);
   EXPECT_LT(late(""), seeds) << "it may have made room by itself";
@@ -268,8 +260,7 @@ TEST(AmdgpuAdversary, ALineOfTheScalarCacheIsStaleUntilItIsInvalidated) {
 // Reading one dword holds all 64 bytes around it, and none behind them.
 TEST(AmdgpuAdversary, ALineIs64Bytes) {
   for (const unsigned cell : {15u, 16u}) {
-    unsigned old = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    const unsigned old = seeds_in_which(seeds, [&](u64 seed) {
       place_of_two two(seed);
       two.m.begin(
           "global_load_dword v8, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\nglobal_load_dword v9, v[0:1], off "
@@ -277,8 +268,8 @@ TEST(AmdgpuAdversary, ALineIs64Bytes) {
           std::to_string(4 * cell) + "\ns_waitcnt vmcnt(0)");
       two.cells[cell] = 41;
       two.m.turn();
-      old += two.m.v(9, 0) != 41;
-    }
+      return two.m.v(9, 0) != 41;
+    });
     EXPECT_EQ(old > 0, cell == 15) << cell;
   }
 }

@@ -40,20 +40,18 @@ struct message {
 // A kernel stores data, waits, does `between` and stores the flag. In how many seeds does another device that sees the
 // flag, in the middle of the kernel, find old data in memory?
 unsigned unseen(kind k, const std::string& between) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     message one(seed, k);
     bool wrong = false;
     one.m.each_turn("global_store_dword v[0:1], v4, off\ns_waitcnt vmcnt(0)\n" + between +
                         "\nglobal_store_dword v[2:3], v5, off\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1\ns_sleep 1",
                     [&] {
-                      EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
+                      EXPECT_TRUE(is_well(one.m));
                       wrong |= one.flag[0] == 1 && one.data[0] != 41;
                     });
     EXPECT_EQ(one.flag[0], 1u);
-    found += wrong;
-  }
-  return found;
+    return wrong;
+  });
 }
 
 // "buffer_wbl2: It will writeback dirty L2 cache lines of MTYPE RW (used for local coarse grain memory) and MTYPE NC
@@ -129,8 +127,7 @@ TEST(AmdgpuL2, AWriteBackThatNobodyWaitsForComesBehindThemToo) {
 
 // A kernel reads data, another device writes data and flag, the kernel sees the flag, does `between` and reads past L1.
 unsigned stale(kind k, const std::string& between, bool hdp = false) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     message one(seed, k, hdp);
     one.m.begin(
         "global_load_dword v7, v[0:1], off\ns_waitcnt vmcnt(0)\ns_sleep 1\n"
@@ -139,11 +136,10 @@ unsigned stale(kind k, const std::string& between, bool hdp = false) {
     one.data[0] = 41;
     one.flag[0] = 1;
     one.m.turn();
-    EXPECT_FALSE(one.m.shared.failed) << one.m.shared.failed.sentence();
+    EXPECT_TRUE(is_well(one.m));
     EXPECT_PAIRS((one.m.v(7, 0), 0u), (one.m.v(8, 0), 1u));
-    found += one.m.v(9, 0) != 41;
-  }
-  return found;
+    return one.m.v(9, 0) != 41;
+  });
 }
 
 // "buffer_invl2: It will invalidate L2 cache lines with MTYPE NC (used for remote coarse grain memory). Note that MTYPE

@@ -46,7 +46,7 @@ struct workgroup {
   void turn() {
     late.pass_turn();
     run_wave(m.w, 100);
-    ASSERT_FALSE(m.shared.failed) << m.shared.failed.sentence();
+    ASSERT_TRUE(is_well(m));
   }
   machine m;
   adversary late;
@@ -64,29 +64,25 @@ struct gpu {
 
 // In how many seeds do other devices not find what a kernel stored and released?
 unsigned unseen(kind k, bool packet_releases) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     gpu g(seed, k);
     g.first.begin(k_store + k_fence + "s_sleep 1");
     if (packet_releases) g.l2.write_back();
-    found += g.data[0] != 41;
-  }
-  return found;
+    return g.data[0] != 41;
+  });
 }
 
 // In how many seeds does a kernel that has read a word, and acquires, not find what another device wrote meanwhile?
 unsigned stale(kind k, bool packet_acquires) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     gpu g(seed, k);
     g.first.begin(k_load + "s_sleep 1\n" + k_fence + k_load);
     g.data[0] = 41;
     if (packet_acquires) g.l2.invalidate();
     g.first.turn();
     EXPECT_EQ(g.first.m.w.now, wave::state::ended);
-    found += g.first.m.v(7, 0) != 41;
-  }
-  return found;
+    return g.first.m.v(7, 0) != 41;
+  });
 }
 
 TEST(AmdgpuL2OfGfx1100, NoInstructionMakesStoresToCoarseMemorySeen) {
@@ -135,8 +131,7 @@ TEST(AmdgpuL1OfGfx1100, HasWhatAnotherWorkgroupOfTheArrayHasRead) {
                {"", " glc", true, false},
                {"", "", false, false}};
   for (const auto& c : cases) {
-    unsigned old = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    const unsigned old = seeds_in_which(seeds, [&](u64 seed) {
       gpu g(seed, k_passing[0]);
       shader_arrays arrays(g.first.m.visible, g.l2, seed);
       g.first.late.have_l0(false, &arrays.of_workgroup(0));
@@ -145,8 +140,8 @@ TEST(AmdgpuL1OfGfx1100, HasWhatAnotherWorkgroupOfTheArrayHasRead) {
       g.data[0] = 41;
       g.second.begin(std::string(c.between) + "global_load_b32 v7, v[0:1], off" + c.bits + "\n s_waitcnt vmcnt(0)");
       EXPECT_EQ(g.second.m.w.now, wave::state::ended);
-      old += g.second.m.v(7, 0) != 41;
-    }
+      return g.second.m.v(7, 0) != 41;
+    });
     EXPECT_EQ(old > 0, c.may_be_old) << c.between << c.bits << (c.same_array ? "" : ", two arrays");
   }
 }

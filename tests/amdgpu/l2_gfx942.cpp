@@ -44,7 +44,7 @@ struct workgroup_of_xcc {
   void turn() {
     late.pass_turn();
     run_wave(m.w, 100);
-    ASSERT_FALSE(m.shared.failed) << m.shared.failed.sentence();
+    ASSERT_TRUE(is_well(m));
   }
   void run(const std::string& text) {
     begin(text);
@@ -74,28 +74,24 @@ const std::string k_first_load = "global_load_dword v7, v[0:1], off" + k_wait + 
 
 // In how many seeds is what a workgroup stored and released so not in memory, for other devices?
 unsigned unseen(unsigned xccs, kind k, const std::string& store, const std::string& release) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     gpu g(seed, xccs, k);
     g.first.run(store + k_wait + release);
-    found += g.data[0] != 41;
-  }
-  return found;
+    return g.data[0] != 41;
+  });
 }
 
 // In how many does the workgroup on the other XCC, which had read it before, load old data?
 unsigned stale(unsigned xccs, kind k, const std::string& release, const std::string& acquire, const std::string& load) {
-  unsigned found = 0;
-  for (u64 seed = 1; seed <= seeds; ++seed) {
+  return seeds_in_which(seeds, [&](u64 seed) {
     gpu g(seed, xccs, k);
     g.second.begin(k_first_load + acquire + "global_load_dword v8, v[0:1], off " + load + k_wait);
     g.second.turn();
     EXPECT_EQ(g.second.m.v(7, 0), 0u);
     g.first.run(k_store + k_wait + release);
     g.second.turn();
-    found += g.second.m.v(8, 0) != 41;
-  }
-  return found;
+    return g.second.m.v(8, 0) != 41;
+  });
 }
 
 const std::string k_agent_release = "buffer_wbl2 sc1" + k_wait, k_system_release = "buffer_wbl2 sc0 sc1" + k_wait,
@@ -149,16 +145,14 @@ TEST(AmdgpuL2Gfx942, WorkgroupsOfOneXccShareTheirL2) {
 // A line of memory that another device wrote to itself takes only the system's acquire, where the L2 is the agent's.
 TEST(AmdgpuL2Gfx942, LinesOfOtherDevicesMemoryAreStaleUntilTheSystemsAcquire) {
   const auto old = [](unsigned xccs, kind k, const std::string& acquire, const std::string& load) {
-    unsigned found = 0;
-    for (u64 seed = 1; seed <= seeds; ++seed) {
+    return seeds_in_which(seeds, [&](u64 seed) {
       gpu g(seed, xccs, k);
       g.first.begin(k_first_load + acquire + "global_load_dword v8, v[0:1], off " + load + k_wait);
       g.first.turn();
       g.data[0] = 41;
       g.first.turn();
-      found += g.first.m.v(8, 0) != 41;
-    }
-    return found;
+      return g.first.m.v(8, 0) != 41;
+    });
   };
   for (const kind& k : {k_peer, k_peer_fine}) {
     EXPECT_GT(old(alone, k, k_agent_acquire, "sc1"), 0u);

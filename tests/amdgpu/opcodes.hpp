@@ -13,6 +13,19 @@ using i32 = std::int32_t;
 using u64 = std::uint64_t;
 using i64 = std::int64_t;
 
+// A fault is a failure, with its sentence.
+inline testing::AssertionResult is_well(const machine& m) {
+  return m.shared.failed ? testing::AssertionFailure() << m.shared.failed.sentence() : testing::AssertionSuccess();
+}
+
+// In how many runs of memory that is late, one of each seed, wrong(seed) is true.
+template <class Run>
+unsigned seeds_in_which(unsigned seeds, const Run& wrong) {
+  unsigned found = 0;
+  for (u64 seed = 1; seed <= seeds; ++seed) found += wrong(seed);
+  return found;
+}
+
 // None, one lane, every other lane, the upper half, all.
 inline const u64 exec_patterns[] = {0, u64{1} << 5, 0x5555555555555555, 0xffffffff00000000, ~u64{0}};
 

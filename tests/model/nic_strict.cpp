@@ -27,12 +27,11 @@ struct nic_strict : testing::Test, protected xio::test::nic_by_hand {
 
   std::function<std::unique_ptr<m::mlx5_queue>(std::uint32_t)> maker(unsigned char* cqe, std::uint64_t start,
                                                                      bool cover, bool queue = false) {
-    const m::mlx5_memory memory{reinterpret_cast<std::uint32_t*>(slots_),
+    const m::mlx5_memory memory{{reinterpret_cast<std::uint32_t*>(slots_), start},
                                 k_depth,
                                 &record_[1],
                                 &doorbell_,
                                 reinterpret_cast<std::uint32_t*>(cqe),
-                                start,
                                 cover,
                                 queue,
                                 queue ? 3u : 0u};

@@ -167,8 +167,6 @@ __global__ void use_foreign(xio_ctx_t ctx, place p, int pe, int* put, int* get, 
   *quiet = xio_quiet(ctx);
 }
 
-__global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
-
 // The mistake of that number, in the order of `named` below.
 __global__ void one_mistake(xio_ctx_t ctx, place p, int number) {
   uint64_t* odd = reinterpret_cast<uint64_t*>(p.sym + 4);
@@ -260,13 +258,12 @@ void expect_sentence(const rig::team& t, const sentence& wanted, const char* whe
 
 // xio_ctx_error names the call that failed last, until another one fails: quiet, good calls and time change nothing.
 void sentences(const rig::team& t, const place& p) {
-  const rig::device_array<int> status(1);
   int number = 0;
   for (const sentence& wanted : k_named) {
     RUN(one_mistake, 1, 1, t.ctx, p, number++);
     expect_sentence(t, wanted, "");
-    rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), wanted.status, "quiet after a mistake");
-    rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "the quiet after that");
+    rig::expect_quiet(t.ctx, wanted.status, "quiet after a mistake");
+    rig::expect_quiet(t.ctx, XIO_OK, "the quiet after that");
     expect_sentence(t, wanted, " after quiet");
   }
 }

@@ -82,11 +82,8 @@ void integer_type(const rig::team& t, unsigned char* area, const char* type) {
     const std::vector<T> start = {guard, before, guard};
     T* words = reinterpret_cast<T*>(area);
     rig::team::write(words, start);
-    t.barrier();
     const rig::device_array<T> old(k_integer_steps);
-    const int bad = rig::result_of(integers<T>, 1, 1, t.ctx, words + 1, a, b, t.right, old.data());
-    t.barrier();
-    rig::expect(bad == 0, "%s: an op failed", type);
+    rig::expect_steps(t, type, integers<T>, 1, 1, t.ctx, words + 1, a, b, t.right, old.data());
     const std::vector<T> got = old.get(), wanted = integers_wanted(before, a, b);
     for (int k = 0; k < k_integer_steps; ++k)
       rig::expect(got[k] == wanted[k], "%s, result %d: %llx, expected %llx", type, k, rig::ull(got[k]),
@@ -118,13 +115,10 @@ template <class T>
 void floating_type(const rig::team& t, unsigned char* area, const char* type) {
   T* words = reinterpret_cast<T*>(area);
   rig::team::write(words, std::vector<T>{T(-0.5), T(3.25), T(7)});
-  t.barrier();
   const rig::device_array<T> old(k_any_steps);
   const T a = T(-1) / T(3), b = std::numeric_limits<T>::infinity();
-  const int bad = rig::result_of(any<T>, 1, 1, t.ctx, words + 1, a, b, t.right, old.data());
-  t.barrier();
+  rig::expect_steps(t, type, any<T>, 1, 1, t.ctx, words + 1, a, b, t.right, old.data());
   const std::vector<T> got = old.get(), left = rig::team::read(words, 3);
-  rig::expect(bad == 0, "%s: an op failed", type);
   const T sum = a + T(2.5), rest = sum + T(-8);
   rig::expect(got == std::vector<T>{T(3.25), a, b, sum, rest}, "%s: fetch, set, swap, add, fetch_add: %g %g %g %g %g",
               type, static_cast<double>(got[0]), static_cast<double>(got[1]), static_cast<double>(got[2]),
@@ -180,10 +174,7 @@ __global__ void hammer(xio_ctx_t ctx, shared_words* words, int me, int pe, uint6
 void everybody(const rig::team& t) {
   auto* words = t.symmetric<shared_words>(1);
   const rig::device_array<uint64_t> tickets(k_per_pe * k_turns);
-  t.barrier();
-  const int bad = rig::result_of(hammer, k_all_blocks, k_all_threads, t.ctx, words, t.me, 0, tickets.data());
-  t.barrier();
-  rig::expect(bad == 0, "everybody at once: an op failed");
+  rig::expect_steps(t, "everybody at once", hammer, k_all_blocks, k_all_threads, t.ctx, words, t.me, 0, tickets.data());
   // Nobody may have had another's ticket; a PE can see its own, and that they grew.
   std::vector<uint64_t> mine = tickets.get();
   std::sort(mine.begin(), mine.end());

@@ -67,10 +67,8 @@ void all_sizes(const place& p, const char* name) {
     if (bytes == k_large && p.t.n > 8) continue;
     const size_t room = 2 * static_cast<size_t>(p.t.n) * std::max(bytes, k_most);
     rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));
-    p.t.barrier();
-    const int bad = rig::result_of(moves<K, Wave>, 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes);
-    p.t.barrier();
-    rig::expect(bad == 0, "%s of %zu bytes by a %s: step %d", name, bytes, Wave ? "wave" : "workgroup", bad);
+    const std::string what = rig::text("%s of %zu bytes by a %s", name, bytes, Wave ? "wave" : "workgroup");
+    rig::expect_steps(p.t, what, moves<K, Wave>, 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes);
     const auto found = rig::team::read(p.dst, room);
     const size_t end = (K == broadcast ? 1 : static_cast<size_t>(p.t.n)) * bytes;
     rig::expect(end == room / 2 || found[end] == 0xee, "%s of %zu bytes wrote behind its end", name, bytes);
@@ -183,10 +181,8 @@ void reduce(const place& p, const char* name, size_t most = 20000) {
   // Packets, parts, and what goes in shares; the last not in whole words, and once from an odd place on.
   for (const size_t count : {size_t{1}, size_t{7}, 5000 / sizeof(T), most / sizeof(T) - 1}) {
     const size_t shift = count == 5000 / sizeof(T) ? 1 : 0;
-    const int bad = rig::result_of(reduces<Op, T, Wave>, 1, Wave ? 40 : 64, p.t.ctx, p.team,
-                                   reinterpret_cast<T*>(p.dst) + shift, reinterpret_cast<T*>(p.src) + shift, count);
-    rig::expect(bad == 0, "reduce %s of %zu: step %d", name, count, bad);
-    p.t.barrier();
+    rig::expect_steps(p.t, rig::text("reduce %s of %zu", name, count), reduces<Op, T, Wave>, 1, Wave ? 40 : 64, p.t.ctx,
+                      p.team, reinterpret_cast<T*>(p.dst) + shift, reinterpret_cast<T*>(p.src) + shift, count);
   }
 }
 
@@ -253,20 +249,15 @@ __global__ void collects(xio_ctx_t ctx, xio_team_t t, unsigned char* dst, unsign
 template <bool Wave>
 void all_varied(const place& p) {
   for (const size_t unit : {size_t{1}, size_t{40}, size_t{3000}}) {
-    const rig::device_array<int> bad(1);
     const rig::device_array<size_t> numbers(static_cast<size_t>(p.t.n) * 4);
     const std::vector<unsigned char> poison(static_cast<size_t>(p.t.n) * (3 * unit + 7), 0xee);
     const unsigned threads = Wave ? static_cast<unsigned>(std::min(64, p.wave)) : 96;
+    const std::string what = rig::text("blocks of %zu bytes and more by a %s", unit, Wave ? "wave" : "workgroup");
     rig::team::write(p.dst, poison);
-    p.t.barrier();
-    RUN((varied<Wave>), 1, threads, p.t.ctx, p.team, p.dst, p.src, numbers.data(), layout{unit, p.t.n}, bad.data());
-    p.t.barrier();
+    rig::expect_steps(p.t, what, varied<Wave>, 1, threads, p.t.ctx, p.team, p.dst, p.src, numbers.data(),
+                      layout{unit, p.t.n});
     rig::team::write(p.dst, poison);
-    p.t.barrier();
-    RUN((collects<Wave>), 1, threads, p.t.ctx, p.team, p.dst, p.src, unit, bad.data());
-    p.t.barrier();
-    rig::expect(bad.get()[0] == 0, "blocks of %zu bytes and more by a %s: step %d", unit, Wave ? "wave" : "workgroup",
-                bad.get()[0]);
+    rig::expect_steps(p.t, what, collects<Wave>, 1, threads, p.t.ctx, p.team, p.dst, p.src, unit);
   }
 }
 
@@ -301,10 +292,8 @@ void several_at_once(const place& p) {
   std::vector<int> pes;
   for (int pe = p.t.me % 2; pe < p.t.n; pe += 2) pes.push_back(pe);
   MUST(xio_team_create(p.t.world(), pes.data(), pes.size(), &halves));
-  const int bad =
-      rig::result_of(together, 4, 64, p.t.ctx, p.team, halves, p.dst, p.src, size_t{2400} * static_cast<size_t>(p.t.n));
-  rig::expect(bad == 0, "four collectives at once: step %d", bad);
-  p.t.barrier();
+  rig::expect_steps(p.t, "four collectives at once", together, 4, 64, p.t.ctx, p.team, halves, p.dst, p.src,
+                    size_t{2400} * static_cast<size_t>(p.t.n));
   MUST(xio_team_destroy(p.t.world(), halves));
 }
 

@@ -118,10 +118,9 @@ void all_ways(const rig::team& t, xio_team_t team, unsigned char* room, const ch
     for (const bool scatter : {false, true}) {
       const size_t shift = count == 1331 ? sizeof(T) : 0;
       auto* const to = reinterpret_cast<T*>(dst + shift);
-      const int bad = rig::result_of(reduces<Op, T>, 1, 64, t.ctx, team, to, to + 15104, sums, count, scatter);
-      rig::expect(bad == 0, "%s of %zu %s, %s: step %d", Op == xio_reduction::min ? "min" : "max", count, name,
-                  scatter ? "scattered" : "whole", bad);
-      t.barrier();
+      const std::string what = rig::text("%s of %zu %s, %s", Op == xio_reduction::min ? "min" : "max", count, name,
+                                         scatter ? "scattered" : "whole");
+      rig::expect_steps(t, what, reduces<Op, T>, 1, 64, t.ctx, team, to, to + 15104, sums, count, scatter);
     }
 }
 

@@ -252,9 +252,9 @@ void try_one(place& p, int call, rig::scope s, size_t bytes, mistake m, who w, c
   run(p, j, s, true);
   p.t.barrier();
   const bool is_good = is_harmless(m, w, p, call, bytes);
-  char what[200];
-  std::snprintf(what, sizeof what, "%s of %zu bytes by a %s, %s at %s", k_call_names[call], bytes,
-                rig::k_scope_names[s], k_mistake_names[m], k_who_names[w]);
+  const std::string name = rig::text("%s of %zu bytes by a %s, %s at %s", k_call_names[call], bytes,
+                                     rig::k_scope_names[s], k_mistake_names[m], k_who_names[w]);
+  const char* const what = name.c_str();
   const outcome o = p.out.get()[0];
   rig::expect_status(o.status, is_good ? XIO_OK : XIO_ERR_ARG, what);
   rig::expect(o.next == XIO_OK && o.data == 0, "the call after %s: %s, %d words wrong", what,

@@ -6,8 +6,8 @@ using rig::scope;
 
 namespace {
 
-constexpr uint32_t k_most = 300008;
-constexpr unsigned k_threads_of[] = {1, 32, 96};
+using rig::k_relayed;
+using rig::sent;
 
 // A ctx of its own kind beside the team's.
 class inboxes {
@@ -35,7 +35,6 @@ __device__ xio_status_t put_imm(const xio_ctx_t& ctx, void* dst, const void* src
 
 // --- Data, then immediate ----------------------------------------------------------------------------
 
-__device__ unsigned char sent(int pe, uint32_t round, uint32_t i) { return rig::pattern(pe, round * 7919u + i); }
 // All 32 bits are the sender's.
 __device__ uint32_t value_of(int pe, uint32_t round) { return (round * 2654435761u) ^ static_cast<uint32_t>(pe) << 31; }
 
@@ -58,12 +57,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
       if (*got != value_of(p.left, round)) *bad = 3;
     }
     __syncthreads();
-    // The bytes sent last are checked first.
-    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
-      const uint32_t at = bytes - 1 - i;
-      const auto found = *static_cast<volatile unsigned char*>(p.in + at);
-      if (found != sent(p.left, round, at)) atomicAdd(wrong, 1u);
-    }
+    rig::count_wrong(p.in, bytes, p.left, round, wrong);
     __syncthreads();
     if (threadIdx.x == 0) {
       if (xio_put_imm(ctx, nullptr, nullptr, 0, round, p.left) != XIO_OK) *bad = 4;
@@ -80,19 +74,12 @@ template <scope S>
 void relays(const rig::team& t, const inboxes& c, const ring_of_pes& p) {
   for (const uint32_t bytes : {0u, 1u, 8u, 27u, 28u, 29u, 64u, 1000u, 4097u, 300001u}) {
     for (const bool nbi : {false, true}) {
-      rig::team::write(p.in, std::vector<unsigned char>(k_most, rig::k_poison));
-      t.barrier();
+      rig::team::write(p.in, std::vector<unsigned char>(k_relayed, rig::k_poison));
       const rig::device_array<uint32_t> wrong(1), got(1);
-      const int bad = rig::result_of(relay<S>, 1, k_threads_of[S], c.ctx, p, bytes, bytes > 4097 ? 4u : 20u, nbi,
-                                     wrong.data(), got.data());
-      t.barrier();
-      const std::vector<unsigned char> in = rig::team::read(p.in, k_most);
-      bool beside = false;
-      for (uint32_t i = bytes; i < k_most; ++i) beside |= in[i] != rig::k_poison;
-      rig::expect(bad == 0, "relay by a %s, %u bytes, nbi %d: step %d failed", rig::k_scope_names[S], bytes, nbi, bad);
-      rig::expect(wrong.get()[0] == 0, "relay by a %s, %u bytes: %u bytes were not there when the immediate was",
-                  rig::k_scope_names[S], bytes, wrong.get()[0]);
-      rig::expect(!beside, "relay by a %s, %u bytes: bytes beside the message changed", rig::k_scope_names[S], bytes);
+      const std::string what = rig::text("relay by a %s, %u bytes, nbi %d", rig::k_scope_names[S], bytes, nbi);
+      rig::expect_steps(t, what, relay<S>, 1, rig::k_threads_of[S], c.ctx, p, bytes, bytes > 4097 ? 4u : 20u, nbi,
+                        wrong.data(), got.data());
+      rig::expect_relayed(what, p.in, bytes, wrong.get()[0]);
     }
   }
 }
@@ -125,10 +112,8 @@ void floods(const rig::team& t, const ring_of_pes& p) {
   for (const uint32_t entries : {2u, 16u}) {
     const inboxes c(t, entries);
     const rig::device_array<uint32_t> got(1);
-    t.barrier();
-    const int bad = rig::result_of(flood, 2, 1, c.ctx, in, out, count, p.right, p.left, got.data());
-    t.barrier();
-    rig::expect(bad == 0, "flood, %u entries: step %d failed", entries, bad);
+    rig::expect_steps(t, rig::text("flood, %u entries", entries), flood, 2, 1, c.ctx, in, out, count, p.right, p.left,
+                      got.data());
   }
 }
 
@@ -162,13 +147,11 @@ void crowds(const rig::team& t) {
     for (const uint32_t entries : {8u, 512u}) {
       const inboxes c(t, entries, pool ? senders : 0);
       const rig::device_array<uint32_t> marks(senders * threads * static_cast<size_t>(t.n));
-      t.barrier();
-      const int bad = rig::result_of(crowd, 2 * senders, threads, c.ctx, marks.data(), senders, t.n, pool);
-      t.barrier();
+      const std::string what = rig::text("crowd, %u entries, pool %d", entries, pool);
+      rig::expect_steps(t, what, crowd, 2 * senders, threads, c.ctx, marks.data(), senders, t.n, pool);
       uint32_t wrong = 0;
       for (const uint32_t mark : marks.get()) wrong += mark != 1;
-      rig::expect(bad == 0, "crowd, %u entries, pool %d: step %d failed", entries, pool, bad);
-      rig::expect(wrong == 0, "crowd, %u entries, pool %d: %u immediates were not taken once", entries, pool, wrong);
+      rig::expect(wrong == 0, "%s: %u immediates were not taken once", what.c_str(), wrong);
     }
   }
 }
@@ -265,8 +248,8 @@ int main() {
   unsetenv("XIO_RDMA_RNR_RETRY");
   const rig::team t;
   ring_of_pes p{};
-  p.in = t.symmetric<unsigned char>(k_most);
-  p.out = t.symmetric<unsigned char>(k_most);
+  p.in = t.symmetric<unsigned char>(k_relayed);
+  p.out = t.symmetric<unsigned char>(k_relayed);
   p.me = t.me, p.left = t.left, p.right = t.right;
   {
     const inboxes c(t, 8);

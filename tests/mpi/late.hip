@@ -116,11 +116,6 @@ struct pair_of_pes {
   std::vector<unsigned char> plain;
 };
 
-bool took_less(clock_type::time_point since, int ms, const char* what) {
-  const double took = rig::ms_since(since);
-  return rig::expect(took < ms, "%s took %.0f ms", what, took);
-}
-
 void expect_canary(const pair_of_pes& p, const char* when) {
   size_t changed = 0;
   for (size_t i = 0; i < k_bytes; ++i)
@@ -135,10 +130,7 @@ void lay_canary(pair_of_pes& p) {
 }
 
 // The end of a mode that cannot end well as a world.
-int verdict(const char* mode) {
-  std::printf("late %s: %d checks, %d failed\n", mode, rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
-}
+int verdict(const std::string& mode) { return rig::verdict(("late " + mode).c_str()); }
 int end_without_peer(const pair_of_pes& p, const char* mode) {
   rig::expect(xio_finalize(p.world) != XIO_OK, "a world ended well without its other PE");
   return verdict(mode);
@@ -174,7 +166,7 @@ int destroy(bool cold) {
   expect_late_get(p, r);
   const auto since = clock_type::now();
   rig::expect(xio_ctx_destroy(p.world, p.ctx) != XIO_OK, "a ctx was destroyed with a PE that is stopped");
-  took_less(since, 15000, "xio_ctx_destroy without its peer");
+  rig::took_less(since, 15000, "xio_ctx_destroy without its peer");
   lay_canary(p);
   p.continue_peer();
   std::this_thread::sleep_for(k_watch);
@@ -216,7 +208,7 @@ void expect_recovery(pair_of_pes& p) {
   const auto since = clock_type::now();
   const xio_status_t status = xio_ctx_recover(p.world, p.ctx);
   rig::expect(status == XIO_OK, "xio_ctx_recover: %s: %s", xio_status_name(status), xio_last_error());
-  took_less(since, 15000, "xio_ctx_recover");
+  rig::took_less(since, 15000, "xio_ctx_recover");
   const xio_error_info_t info = rig::error_of(p.world, p.ctx);
   rig::expect(info.status == XIO_OK, "after xio_ctx_recover: %s", info.sentence);
 }
@@ -276,7 +268,7 @@ int recover(bool cold) {
   if (p.me != 0) std::_Exit(rig::failures == 0 ? 0 : 1);
   const auto since = clock_type::now();
   rig::expect(xio_ctx_recover(p.world, p.ctx) != XIO_OK, "a ctx was recovered without its other PE");
-  took_less(since, 15000, "xio_ctx_recover without its peer");
+  rig::took_less(since, 15000, "xio_ctx_recover without its peer");
   RUN(get_twice, 1, 1, p.ctx, p.mine, p.mine, p.theirs, 1, r.data());
   // Refused, it has stopped nothing.
   rig::expect(r.get()[0].blocking != XIO_ERR_STATE, "xio_ctx_recover has stopped the ctx though its peer did not come");

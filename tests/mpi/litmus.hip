@@ -271,12 +271,9 @@ void all(const rig::team& t, const char* how) {
     for (const int kind : {by_p, by_put, by_atomic, by_signal}) {
       clear(t, b);
       const rig::device_array<uint32_t> wrong(1);
-      const int bad = rig::result_of(message_passing, 1, 1, t.ctx, b, out, words, kind, p, wrong.data());
-      t.barrier();
-      rig::expect(bad == 0, "message passing (%s), %u words, flag by %s: step %d failed", how, words,
-                  k_flag_names[kind], bad);
-      rig::expect(wrong.get()[0] == 0, "message passing (%s), %u words, flag by %s: %u words too late", how, words,
-                  k_flag_names[kind], wrong.get()[0]);
+      const std::string what = rig::text("message passing (%s), %u words, flag by %s", how, words, k_flag_names[kind]);
+      rig::expect_steps(t, what, message_passing, 1, 1, t.ctx, b, out, words, kind, p, wrong.data());
+      rig::expect(wrong.get()[0] == 0, "%s: %u words too late", what.c_str(), wrong.get()[0]);
     }
   }
 

@@ -197,10 +197,35 @@ __attribute__((format(printf, 2, 3))) inline bool expect(bool good, const char* 
   return false;
 }
 
+__attribute__((format(printf, 1, 2))) inline std::string text(const char* format, ...) {
+  char out[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(out, sizeof out, format, arguments);
+  va_end(arguments);
+  return out;
+}
+
+// Runs a kernel when all PEs have come, and goes on when all are done. The int of its last argument gets the number of
+// a step that fails.
+template <class... Parameters, class... Arguments>
+void expect_steps(const team& t, const std::string& what, void (*kernel)(Parameters...), unsigned blocks,
+                  unsigned threads, const Arguments&... arguments) {
+  t.barrier();
+  const int bad = result_of(kernel, blocks, threads, arguments...);
+  t.barrier();
+  expect(bad == 0, "%s: step %d failed", what.c_str(), bad);
+}
+
 // Statuses of kernels come as numbers.
 inline void expect_status(int got, xio_status_t wanted, const char* what) {
   const char* const name = xio_status_name(static_cast<xio_status_t>(got));
   expect(got == wanted, "%s: %s, expected %s", what, name, xio_status_name(wanted));
+}
+
+__global__ inline void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
+inline void expect_quiet(const xio_ctx_t& ctx, xio_status_t wanted, const char* what) {
+  expect_status(result_of(just_quiet, 1, 1, ctx), wanted, what);
 }
 
 // Compares whole memories, so that a byte written beside its place is seen as well as one that did not come.
@@ -234,6 +259,12 @@ inline int verdict(const char* program, const team& t, bool check_engines = true
   return failures == 0 ? 0 : 1;
 }
 
+// The end of a program without a team.
+inline int verdict(const char* program) {
+  std::printf("%s: %d checks, %d failed\n", program, checks, failures);
+  return failures == 0 ? 0 : 1;
+}
+
 // The last failure of a ctx, for the host.
 inline xio_error_info_t error_of(xio_world_t* world, const xio_ctx_t& ctx) {
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
@@ -245,6 +276,10 @@ inline xio_error_info_t error_of(const team& t) { return error_of(t.world(), t.c
 using clock_type = std::chrono::steady_clock;
 inline double ms_since(clock_type::time_point begin) {
   return std::chrono::duration<double, std::milli>(clock_type::now() - begin).count();
+}
+inline bool took_less(clock_type::time_point since, double ms, const std::string& what) {
+  const double took = ms_since(since);
+  return expect(took < ms, "%s took %.0f ms", what.c_str(), took);
 }
 
 // For printf.
@@ -267,6 +302,25 @@ inline std::vector<unsigned char> source_of(int pe, size_t bytes) {
   std::vector<unsigned char> out(bytes);
   for (size_t i = 0; i < bytes; ++i) out[i] = pattern(pe, i);
   return out;
+}
+
+// Relays of running kernels send these bytes in a round, to memory of k_relayed bytes that was poison.
+constexpr uint32_t k_relayed = 300008;
+__device__ inline unsigned char sent(int pe, uint32_t round, uint32_t i) { return pattern(pe, round * 7919u + i); }
+// By a workgroup. The bytes sent last are checked first.
+__device__ inline void count_wrong(const unsigned char* in, uint32_t bytes, int from, uint32_t round, uint32_t* wrong) {
+  for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
+    const uint32_t at = bytes - 1 - i;
+    const auto found = *static_cast<const volatile unsigned char*>(in + at);
+    if (found != sent(from, round, at)) atomicAdd(wrong, 1u);
+  }
+}
+inline void expect_relayed(const std::string& what, const unsigned char* in, uint32_t bytes, uint32_t wrong) {
+  const std::vector<unsigned char> found = team::read(in, k_relayed);
+  const auto is_poison = [](unsigned char c) { return c == k_poison; };
+  expect(wrong == 0, "%s: %u bytes were not there when its signal or immediate was", what.c_str(), wrong);
+  expect(std::all_of(found.begin() + bytes, found.end(), is_poison), "%s: bytes beside the message changed",
+         what.c_str());
 }
 
 // --- Scopes ------------------------------------------------------------------------------------------
@@ -310,5 +364,7 @@ __device__ inline void stare(const uint64_t* word, uint64_t at_least) {
 
 // Threads of a block that give whole and short waves, and several callers of each kind.
 constexpr unsigned k_blocks = 2, k_threads = 96;
+// Threads of a workgroup, for one caller of each scope.
+constexpr unsigned k_threads_of[] = {1, 32, 96};
 
 }  // namespace rig

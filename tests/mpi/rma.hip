@@ -79,11 +79,10 @@ void all_sizes(const rig::team& t, unsigned char* dst, unsigned char* src, int s
   // These bytes came from the PE that has us as target, or from our target by get.
   const std::vector<unsigned char> from = rig::source_of(Put ? (t.me - shift + t.n) % t.n : target, k_source_bytes);
   for (const item& i : items) std::memcpy(wanted.data() + i.dst, from.data() + i.src, i.bytes);
-  char what[128];
-  std::snprintf(what, sizeof what, "%s, %s, %s, with PE +%d", Put ? "put" : "get", rig::k_scope_names[S],
-                k_mode_names[how], shift);
-  rig::expect_status(bad, XIO_OK, what);
-  rig::expect_same(rig::team::read(dst, bytes), wanted, what);
+  const std::string what =
+      rig::text("%s, %s, %s, with PE +%d", Put ? "put" : "get", rig::k_scope_names[S], k_mode_names[how], shift);
+  rig::expect_status(bad, XIO_OK, what.c_str());
+  rig::expect_same(rig::team::read(dst, bytes), wanted, what.c_str());
   t.barrier();
 }
 

@@ -39,21 +39,16 @@ void values(const rig::team& t, unsigned char* area, const char* type) {
   constexpr uint32_t count = 300;
   std::vector<unsigned char> wanted(2 * count * sizeof(T), rig::k_poison);
   rig::team::write(area, wanted);
-  t.barrier();
-  const int bad = rig::result_of(put_values<T>, 1, 100, t.ctx, reinterpret_cast<T*>(area), count, t.me, t.right);
-  t.barrier();
-  char what[64];
-  std::snprintf(what, sizeof what, "xio_p<%s>", type);
-  rig::expect(bad == 0, "%s: an op failed", what);
+  const std::string put = rig::text("xio_p<%s>", type), got = rig::text("xio_g<%s>", type);
+  rig::expect_steps(t, put, put_values<T>, 1, 100, t.ctx, reinterpret_cast<T*>(area), count, t.me, t.right);
   const std::vector<unsigned char> theirs = rig::source_of(t.left, count * sizeof(T));
   for (uint32_t i = 0; i < count; ++i)
     std::memcpy(wanted.data() + 2 * i * sizeof(T), theirs.data() + i * sizeof(T), sizeof(T));
-  rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
+  rig::expect_same(rig::team::read(area, wanted.size()), wanted, put.c_str());
 
   const rig::device_array<unsigned char> out(count * sizeof(T));
   RUN(get_values<T>, 1, 100, t.ctx, reinterpret_cast<const T*>(area), out.data(), count, t.right);
-  std::snprintf(what, sizeof what, "xio_g<%s>", type);
-  rig::expect_same(out.get(), rig::source_of(t.me, count * sizeof(T)), what);
+  rig::expect_same(out.get(), rig::source_of(t.me, count * sizeof(T)), got.c_str());
   t.barrier();
 }
 
@@ -114,8 +109,8 @@ void rows(const rig::team& t, unsigned char* area, const char* type) {
   if (posts) RUN(look_at_queue, 1, 1, t.ctx, t.right, queue.data() + 1);
   MUST(xio_ctx_stats(t.world(), t.ctx, XIO_ROUTE_RDMA, &after));
   t.barrier();
-  char what[64];
-  std::snprintf(what, sizeof what, "rows of xio_p<%s>", type);
+  const std::string name = rig::text("rows of xio_p<%s>", type);
+  const char* const what = name.c_str();
   rig::expect(bad.get()[0] == 0, "%s: an op failed", what);
   rig::expect_same(rig::team::read(area, wanted.size()), wanted, what);
   const uint64_t ops = after.ops - before.ops, bytes = after.bytes - before.bytes;
@@ -162,9 +157,8 @@ __global__ void strided(xio_ctx_t ctx, T* dst, const T* src, stride_case s, int 
 template <class T, bool Put>
 void strides(const rig::team& t, unsigned char* dst, unsigned char* src, const char* type) {
   for (const stride_case s : {stride_case{1, 1, 0}, {1, 1, 1}, {1, 1, 77}, {3, 1, 77}, {1, 5, 77}, {7, 2, 200}}) {
-    char what[96];
-    std::snprintf(what, sizeof what, "%s<%s>, strides %u and %u, %u elements", Put ? "xio_iput" : "xio_iget", type,
-                  s.dst_stride, s.src_stride, s.count);
+    const std::string what = rig::text("%s<%s>, strides %u and %u, %u elements", Put ? "xio_iput" : "xio_iget", type,
+                                       s.dst_stride, s.src_stride, s.count);
     const auto move = [&] {
       return rig::result_of(strided<T, Put>, 1, 1, t.ctx, reinterpret_cast<T*>(dst) + 1,
                             reinterpret_cast<const T*>(src) + 2, s, t.right);
@@ -197,7 +191,6 @@ __global__ void move_tile(xio_ctx_t ctx, unsigned char* dst, const unsigned char
 // Writer or reader: a put goes to the right, a get comes from there.
 template <scope S, bool Puts>
 void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
-  constexpr unsigned threads[] = {1, 32, 96};
   for (const tile s : {tile{64, 64, 0, 5},
                        {64, 64, 64, 0},
                        {64, 64, 64, 9},
@@ -205,11 +198,10 @@ void tiles(const rig::team& t, unsigned char* dst, unsigned char* src) {
                        {4097, 4096, 4096, 13},
                        {13, 11, 7, 1},
                        {300, 1000, 256, 64}}) {
-    char what[96];
-    std::snprintf(what, sizeof what, "xio_%s_2d by a %s, %u x %u bytes", Puts ? "put" : "get", rig::k_scope_names[S],
-                  s.width, s.height);
+    const std::string what =
+        rig::text("xio_%s_2d by a %s, %u x %u bytes", Puts ? "put" : "get", rig::k_scope_names[S], s.width, s.height);
     const auto move = [&] {
-      return rig::result_of(move_tile<S, Puts>, 1, threads[S], t.ctx, dst + 5, src + 3, s, t.right);
+      return rig::result_of(move_tile<S, Puts>, 1, rig::k_threads_of[S], t.ctx, dst + 5, src + 3, s, t.right);
     };
     expect_moved(t, dst, s.dst_pitch * (s.height + 1) + 64, Puts, what, move,
                  [&](unsigned char* to, const unsigned char* from) {

@@ -147,7 +147,7 @@ void wait_for_deaths(player& p) {
   for (;;) {
     const auto began = clock_type::now();
     const xio_status_t got = call_once(p);
-    rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: a call took %.0f ms", p.name.c_str(), ms_since(began));
+    rig::took_less(began, 1.5 * p.timeout_ms, p.name + ": a call");
     if (got == XIO_OK) continue;
     rig::expect(got == XIO_ERR_PEER || got == XIO_ERR_TIMEOUT || got == XIO_ERR_TRANSPORT, "%s: a call: %s (%s)",
                 p.name.c_str(), xio_status_name(got), xio_last_error());
@@ -164,8 +164,7 @@ xio_shrink_report_t shrink(player& p) {
     xio_shrink_report_t one = XIO_SHRINK_REPORT_INIT;
     const auto began = clock_type::now();
     const xio_status_t got = xio_world_shrink(p.world, &one);
-    rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: xio_world_shrink took %.0f ms", p.name.c_str(),
-                ms_since(began));
+    rig::took_less(began, 1.5 * p.timeout_ms, p.name + ": xio_world_shrink");
     std::printf("PE %d: shrink %d: %s, view %llu, %d live, %d gone, %d dead, block %p, %u messages, %.0f ms\n", p.me,
                 tries, xio_status_name(got), rig::ull(one.view), one.n_living, one.n_gone, one.n_dead, one.block,
                 one.messages, ms_since(began));
@@ -261,7 +260,7 @@ void use_all(player& p, const xio_team_t& old_team) {
   const xio_status_t got = xio_world_shrink(p.world, nullptr);
   rig::expect(got == XIO_ERR_STATE || got == XIO_ERR_TIMEOUT, "%s: an excluded PE's xio_world_shrink: %s",
               p.name.c_str(), xio_status_name(got));
-  rig::expect(ms_since(began) < 3 * p.timeout_ms, "%s: they took %.0f ms", p.name.c_str(), ms_since(began));
+  rig::took_less(began, 3 * p.timeout_ms, p.name + ": they");
   std::_Exit(rig::failures == 0 ? 0 : 1);
 }
 
@@ -274,7 +273,7 @@ void use_all(player& p, const xio_team_t& old_team) {
   std::fflush(stdout);
   rig::expect(got == XIO_ERR_STATE || got == XIO_ERR_TIMEOUT, "%s: one that is left out: %s", p.name.c_str(),
               xio_status_name(got));
-  rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: it took %.0f ms", p.name.c_str(), ms_since(began));
+  rig::took_less(began, 1.5 * p.timeout_ms, p.name + ": it");
   std::_Exit(rig::failures == 0 ? 0 : 1);
 }
 
@@ -293,7 +292,7 @@ void play_bad_input(player& p) {
     const std::string missing = "PE " + std::to_string(p.dying[0]);
     rig::expect(std::strstr(xio_last_error(), missing.c_str()) != nullptr, "%s is not named: %s", missing.c_str(),
                 xio_last_error());
-    rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "it took %.0f ms", ms_since(began));
+    rig::took_less(began, 1.5 * p.timeout_ms, "it");
   }
   p.living.clear();
   for (int pe = 0; pe < p.n; ++pe) p.living.push_back(pe);
@@ -326,7 +325,7 @@ void go_on(player& p, const xio_team_t& old_team, const std::vector<uint64_t>& p
   }
   const auto began = clock_type::now();
   rig::expect_status(xio_finalize(p.world), XIO_OK, "xio_finalize");
-  rig::expect(ms_since(began) < 1.5 * p.timeout_ms, "%s: xio_finalize took %.0f ms", p.name.c_str(), ms_since(began));
+  rig::took_less(began, 1.5 * p.timeout_ms, p.name + ": xio_finalize");
 }
 
 // A world by unique id: the last of them makes it, in the file that SHRINK_ID names.
@@ -397,6 +396,5 @@ int main(int argc, char** argv) {
     wait_for_deaths(p);
     go_on(p, team, pids);
   }
-  std::printf("shrink %s: PE %d of %d: %d checks, %d failed\n", p.name.c_str(), p.me, p.n, rig::checks, rig::failures);
-  return rig::failures == 0 ? 0 : 1;
+  return rig::verdict(rig::text("shrink %s: PE %d of %d", p.name.c_str(), p.me, p.n).c_str());
 }

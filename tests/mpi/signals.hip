@@ -7,8 +7,8 @@ using rig::scope;
 
 namespace {
 
-constexpr uint32_t k_most = 300008;
-constexpr unsigned k_threads_of[] = {1, 32, 96};
+using rig::k_relayed;
+using rig::sent;
 
 template <scope S>
 __device__ xio_status_t put_signal(const xio_ctx_t& ctx, void* dst, const void* src, size_t bytes, uint64_t* sig,
@@ -19,8 +19,6 @@ __device__ xio_status_t put_signal(const xio_ctx_t& ctx, void* dst, const void* 
   }
   return RIG_BY_SCOPE(S, xio_put_signal, ctx, dst, src, bytes, sig, value, op, pe);
 }
-
-__device__ unsigned char sent(int pe, uint32_t round, uint32_t i) { return rig::pattern(pe, round * 7919u + i); }
 
 struct ring_of_pes {
   unsigned char *in, *out;  // symmetric
@@ -42,12 +40,7 @@ __global__ void relay(xio_ctx_t ctx, ring_of_pes p, uint32_t bytes, uint32_t rou
     if (threadIdx.x == 0) rig::stare(p.data, round);
     if (xio_signal_wait_until(ctx, p.data, XIO_CMP_GE, round, &seen) != XIO_OK) *bad = 3;
     if (seen != round || xio_signal_fetch(ctx, p.data) != round) *bad = 4;
-    // The bytes sent last are checked first.
-    for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) {
-      const uint32_t at = bytes - 1 - i;
-      const auto found = *static_cast<volatile unsigned char*>(p.in + at);
-      if (found != sent(p.left, round, at)) atomicAdd(wrong, 1u);
-    }
+    rig::count_wrong(p.in, bytes, p.left, round, wrong);
     __syncthreads();
     if (threadIdx.x == 0 && xio_signal_op(ctx, p.room, 1, XIO_SIGNAL_ADD, p.left) != XIO_OK) *bad = 5;
     // The source must be free before it is written again.
@@ -64,19 +57,12 @@ void relays(const rig::team& t, const ring_of_pes& p) {
       const bool nbi = op == XIO_SIGNAL_ADD;
       rig::team::write(p.data, std::vector<uint64_t>{0});
       rig::team::write(p.room, std::vector<uint64_t>{0});
-      rig::team::write(p.in, std::vector<unsigned char>(k_most, rig::k_poison));
-      t.barrier();
+      rig::team::write(p.in, std::vector<unsigned char>(k_relayed, rig::k_poison));
       const rig::device_array<uint32_t> wrong(1);
       const uint32_t rounds = rig::is_short() ? 3 : bytes > 4097 ? 5 : 20;
-      const int bad = rig::result_of(relay<S>, 1, k_threads_of[S], t.ctx, p, bytes, rounds, op, nbi, wrong.data());
-      t.barrier();
-      const std::vector<unsigned char> in = rig::team::read(p.in, k_most);
-      bool beside = false;
-      for (uint32_t i = bytes; i < k_most; ++i) beside |= in[i] != rig::k_poison;
-      rig::expect(bad == 0, "relay by a %s, %u bytes, op %d: step %d failed", rig::k_scope_names[S], bytes, op, bad);
-      rig::expect(wrong.get()[0] == 0, "relay by a %s, %u bytes, op %d: %u bytes were not there when the signal was",
-                  rig::k_scope_names[S], bytes, op, wrong.get()[0]);
-      rig::expect(!beside, "relay by a %s, %u bytes: bytes beside the message changed", rig::k_scope_names[S], bytes);
+      const std::string what = rig::text("relay by a %s, %u bytes, op %d", rig::k_scope_names[S], bytes, op);
+      rig::expect_steps(t, what, relay<S>, 1, rig::k_threads_of[S], t.ctx, p, bytes, rounds, op, nbi, wrong.data());
+      rig::expect_relayed(what, p.in, bytes, wrong.get()[0]);
     }
   }
 }
@@ -150,17 +136,12 @@ void pass_all_packets(const rig::team& t, const ring_of_pes& ring) {
   for (const uint32_t bytes : {4u, 8u, 28u, 64u}) {
     rig::team::write(p.slots, std::vector<uint64_t>(2 * k_packet / 4));
     rig::team::write(p.taken, std::vector<uint64_t>(1));
-    t.barrier();
-    const int bad = rig::result_of(pass_packets, 1, 1, t.ctx, p, bytes);
-    t.barrier();
-    rig::expect(bad == 0, "packets of %u bytes: step %d failed", bytes, bad);
+    rig::expect_steps(t, rig::text("packets of %u bytes", bytes), pass_packets, 1, 1, t.ctx, p, bytes);
     const std::vector<uint64_t> slots = rig::team::read(p.slots, 2 * k_packet / 4);
     for (uint32_t i = bytes / 4; i < k_packet / 4; ++i)
       rig::expect(slots[i] == 0 && slots[i + k_packet / 4] == 0, "packets of %u bytes: word %u changed", bytes, i);
   }
-  const int bad = rig::result_of(refuse_packets, 1, 1, t.ctx, p, t.n);
-  rig::expect(bad == 0, "wrong packets: step %d failed", bad);
-  t.barrier();
+  rig::expect_steps(t, "wrong packets", refuse_packets, 1, 1, t.ctx, p, t.n);
 }
 
 // --- Many adders -------------------------------------------------------------------------------------
@@ -195,11 +176,8 @@ void counters(const rig::team& t) {
   auto* dst = t.symmetric<uint64_t>(messages * words);
   auto* src = t.symmetric<uint64_t>(words);
   auto* words_of_two = t.symmetric<uint64_t>(2);
-  t.barrier();
-  const int bad =
-      rig::result_of(count, 1, 1, t.ctx, dst, src, words_of_two, words_of_two + 1, messages, words, t.right);
-  t.barrier();
-  rig::expect(bad == 0, "counters: step %d failed", bad);
+  rig::expect_steps(t, "counters", count, 1, 1, t.ctx, dst, src, words_of_two, words_of_two + 1, messages, words,
+                    t.right);
   const std::vector<uint64_t> got = rig::team::read(dst, messages * words);
   uint64_t wrong = 0;
   for (uint32_t i = 0; i < messages; ++i)
@@ -216,8 +194,8 @@ void counters(const rig::team& t) {
 int main() {
   const rig::team t;
   ring_of_pes p{};
-  p.in = t.symmetric<unsigned char>(k_most);
-  p.out = t.symmetric<unsigned char>(k_most);
+  p.in = t.symmetric<unsigned char>(k_relayed);
+  p.out = t.symmetric<unsigned char>(k_relayed);
   p.data = t.symmetric<uint64_t>(1);
   p.room = t.symmetric<uint64_t>(1);
   p.me = t.me, p.left = t.left, p.right = t.right;
@@ -225,10 +203,7 @@ int main() {
   relays<rig::wave>(t, p);
   relays<rig::workgroup>(t, p);
   auto* sig = t.symmetric<uint64_t>(1);
-  t.barrier();
-  const int bad = rig::result_of(add_everywhere, 1, 70, t.ctx, sig, t.n);
-  t.barrier();
-  rig::expect(bad == 0, "adding everywhere: step %d failed", bad);
+  rig::expect_steps(t, "adding everywhere", add_everywhere, 1, 70, t.ctx, sig, t.n);
   counters(t);
   pass_all_packets(t, p);
   return rig::verdict("signals", t);

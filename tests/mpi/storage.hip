@@ -23,19 +23,12 @@ struct result {
   uint32_t code;
 };
 
-__device__ xio_req_t start(const xio_ctx_t& ctx, xio_storage_t s, unsigned char* memory, const job& j) {
-  if (j.op == op_read) return xio_read_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  if (j.op == op_write) return xio_write_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  if (j.op == op_compare) return xio_compare_nbi(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  return xio_write_zeroes_nbi(ctx, s, j.offset, j.bytes);
-}
-
-__device__ xio_status_t finish(const xio_ctx_t& ctx, xio_storage_t s, unsigned char* memory, const job& j) {
-  if (j.op == op_read) return xio_read(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  if (j.op == op_write) return xio_write(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  if (j.op == op_compare) return xio_compare(ctx, memory + j.buffer, s, j.offset, j.bytes);
-  return xio_write_zeroes(ctx, s, j.offset, j.bytes);
-}
+// The job's op in one of its forms: of one thread, _nbi, _wg or _nbi_wave.
+#define DO_JOB(form, ctx, s, memory, j)                                                   \
+  (j.op == op_read      ? xio_read##form(ctx, memory + j.buffer, s, j.offset, j.bytes)    \
+   : j.op == op_write   ? xio_write##form(ctx, memory + j.buffer, s, j.offset, j.bytes)   \
+   : j.op == op_compare ? xio_compare##form(ctx, memory + j.buffer, s, j.offset, j.bytes) \
+                        : xio_write_zeroes##form(ctx, s, j.offset, j.bytes))
 
 // A job for each thread.
 __global__ void jobs_of_threads(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, const job* jobs, uint32_t count,
@@ -44,10 +37,10 @@ __global__ void jobs_of_threads(xio_ctx_t ctx, xio_storage_t s, unsigned char* m
   if (i >= count) return;
   const job j = jobs[i];
   if (j.queue_later == 0) {
-    results[i] = result{finish(ctx, s, memory, j), 0};
+    results[i] = result{DO_JOB(, ctx, s, memory, j), 0};
     return;
   }
-  const xio_req_t r = start(ctx, s, memory, j);
+  const xio_req_t r = DO_JOB(_nbi, ctx, s, memory, j);
   if (j.queue_later == 2) {
     results[i] = result{XIO_OK, 0};
     return;
@@ -60,20 +53,11 @@ __global__ void jobs_of_threads(xio_ctx_t ctx, xio_storage_t s, unsigned char* m
 __global__ void jobs_of_groups(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, const job* jobs,
                                result* results) {
   const job all = jobs[2 * blockIdx.x];
-  xio_status_t status = XIO_ERR_INTERNAL;
-  if (all.op == op_read) status = xio_read_wg(ctx, memory + all.buffer, s, all.offset, all.bytes);
-  if (all.op == op_write) status = xio_write_wg(ctx, memory + all.buffer, s, all.offset, all.bytes);
-  if (all.op == op_compare) status = xio_compare_wg(ctx, memory + all.buffer, s, all.offset, all.bytes);
-  if (all.op == op_zero) status = xio_write_zeroes_wg(ctx, s, all.offset, all.bytes);
+  xio_status_t status = DO_JOB(_wg, ctx, s, memory, all);
   if (threadIdx.x == 0) results[2 * blockIdx.x] = result{status, 0};
   if (static_cast<int>(threadIdx.x) < warpSize) {
     const job mine = jobs[2 * blockIdx.x + 1];
-    xio_req_t r = 0;
-    if (mine.op == op_read) r = xio_read_nbi_wave(ctx, memory + mine.buffer, s, mine.offset, mine.bytes);
-    if (mine.op == op_write) r = xio_write_nbi_wave(ctx, memory + mine.buffer, s, mine.offset, mine.bytes);
-    if (mine.op == op_compare) r = xio_compare_nbi_wave(ctx, memory + mine.buffer, s, mine.offset, mine.bytes);
-    if (mine.op == op_zero) r = xio_write_zeroes_nbi_wave(ctx, s, mine.offset, mine.bytes);
-    status = xio_wait(ctx, r);
+    status = xio_wait(ctx, DO_JOB(_nbi_wave, ctx, s, memory, mine));
     if (threadIdx.x == 0) results[2 * blockIdx.x + 1] = result{status, 0};
   }
   __syncthreads();
@@ -104,7 +88,6 @@ __global__ void leave_reads(xio_ctx_t ctx, xio_storage_t s, unsigned char* memor
 __global__ void fail_once(xio_ctx_t ctx, xio_storage_t s, unsigned char* memory, int* status) {
   *status = xio_wait(ctx, xio_compare_nbi(ctx, memory, s, 0, 512));
 }
-__global__ void just_quiet(xio_ctx_t ctx, int* status) { *status = xio_quiet(ctx); }
 
 constexpr size_t k_memory = 24u << 20;
 
@@ -425,7 +408,7 @@ void taken_over(rig::team& t, unsigned char* memory, const std::string& director
   const xio_error_info_t info = rig::error_of(t);
   rig::expect(std::strcmp(info.engine, "nvme") != 0, "the ctx that used what was there before reads \"%s\"",
               info.sentence);
-  rig::expect_status(rig::result_of(just_quiet, 1, 1, t.ctx), XIO_OK, "its quiet");
+  rig::expect_quiet(t.ctx, XIO_OK, "its quiet");
   MUST(xio_ctx_destroy(t.world(), other));
 }
 

@@ -33,26 +33,38 @@ inline void give_varied(const place& p, size_t n) {
   GIVE(xio_alltoallv_on_stream, p.team, p.dst, t, t + k, p.src, t + 2 * k, t + 3 * k);
 }
 
+inline bytes_t from_last(const place& p, size_t n) { return place::block(p.last(), 0, n); }
+// The bytes one(pe) of all PEs, behind each other.
+template <class One>
+bytes_t from_each(const place& p, const One& one) {
+  bytes_t out;
+  for (int from = 0; from < p.t.n; ++from) {
+    const bytes_t part = one(from);
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
+}
+
 const row k_rows[] = {
     {"put and barrier_all",
      [](const place& p, size_t n) {
        GIVE(xio_put_on_stream, p.dst, p.src, n, p.next());
        GIVE_ALONE(xio_barrier_all_on_stream);
      },
-     [](const place& p, size_t n) { return place::block(p.last(), 0, n); }},
+     from_last},
     {"put, quiet and sync_all",
      [](const place& p, size_t n) {
        GIVE(xio_put_on_stream, p.dst, p.src, n, p.next());
        GIVE_ALONE(xio_quiet_on_stream);
        GIVE_ALONE(xio_sync_all_on_stream);
      },
-     [](const place& p, size_t n) { return place::block(p.last(), 0, n); }},
+     from_last},
     {"put and team_barrier",
      [](const place& p, size_t n) {
        GIVE(xio_put_on_stream, p.dst, p.src, n, p.next());
        GIVE(xio_team_barrier_on_stream, p.team);
      },
-     [](const place& p, size_t n) { return place::block(p.last(), 0, n); }},
+     from_last},
     {"get", [](const place& p, size_t n) { GIVE(xio_get_on_stream, p.dst, p.src, n, p.next()); },
      [](const place& p, size_t n) { return place::block(p.next(), 0, n); }},
     {"put_signal and signal_take",
@@ -60,7 +72,7 @@ const row k_rows[] = {
        GIVE(xio_put_signal_on_stream, p.dst, p.src, n, p.sig, 3, XIO_SIGNAL_ADD, p.next());
        GIVE(xio_signal_take_on_stream, p.sig, 3);
      },
-     [](const place& p, size_t n) { return place::block(p.last(), 0, n); }},
+     from_last},
     {"put, signal_op and signal_wait",
      [](const place& p, size_t n) {
        GIVE(xio_put_on_stream, p.dst, p.src, n, p.next());
@@ -69,45 +81,22 @@ const row k_rows[] = {
        GIVE(xio_signal_take_on_stream, p.sig, 5);
        GIVE(xio_team_sync_on_stream, p.team);
      },
-     [](const place& p, size_t n) { return place::block(p.last(), 0, n); }},
+     from_last},
     {"alltoall", [](const place& p, size_t n) { GIVE(xio_alltoall_on_stream, p.team, p.dst, p.src, n); },
-     [](const place& p, size_t n) {
-       bytes_t out;
-       for (int from = 0; from < p.t.n; ++from) {
-         const bytes_t one = place::block(from, p.t.me, n);
-         out.insert(out.end(), one.begin(), one.end());
-       }
-       return out;
-     }},
+     [](const place& p, size_t n) { return from_each(p, [&](int from) { return place::block(from, p.t.me, n); }); }},
     {"fcollect", [](const place& p, size_t n) { GIVE(xio_fcollect_on_stream, p.team, p.dst, p.src, n); },
-     [](const place& p, size_t n) {
-       bytes_t out;
-       for (int from = 0; from < p.t.n; ++from) {
-         const bytes_t one = place::block(from, 0, n);
-         out.insert(out.end(), one.begin(), one.end());
-       }
-       return out;
-     }},
+     [](const place& p, size_t n) { return from_each(p, [&](int from) { return place::block(from, 0, n); }); }},
     {"collect",
      [](const place& p, size_t n) {
        GIVE(xio_collect_on_stream, p.team, p.dst, p.src, n / 8 * static_cast<size_t>(p.t.me));
      },
      [](const place& p, size_t n) {
-       bytes_t out;
-       for (int from = 0; from < p.t.n; ++from) {
-         const bytes_t one = place::block(from, 0, n / 8 * static_cast<size_t>(from));
-         out.insert(out.end(), one.begin(), one.end());
-       }
-       return out;
+       return from_each(p, [&](int from) { return place::block(from, 0, n / 8 * static_cast<size_t>(from)); });
      }},
     {"alltoallv", give_varied,
      [](const place& p, size_t n) {
-       bytes_t out;
-       for (int from = 0; from < p.t.n; ++from) {
-         const bytes_t one = place::part(from, static_cast<size_t>(p.t.me) * n, eighths(n, from));
-         out.insert(out.end(), one.begin(), one.end());
-       }
-       return out;
+       return from_each(p,
+                        [&](int from) { return place::part(from, static_cast<size_t>(p.t.me) * n, eighths(n, from)); });
      }},
     {"broadcast", [](const place& p, size_t n) { GIVE(xio_broadcast_on_stream, p.team, p.dst, p.src, n, p.t.n - 1); },
      [](const place& p, size_t n) { return p.t.me == p.t.n - 1 ? bytes_t{} : place::block(p.t.n - 1, 0, n); }},

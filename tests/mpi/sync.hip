@@ -9,8 +9,6 @@ using rig::scope;
 
 namespace {
 
-constexpr unsigned k_threads_of[] = {1, 32, 96};
-
 // --- Barrier -----------------------------------------------------------------------------------------
 
 template <scope S>
@@ -38,10 +36,8 @@ template <scope S>
 void barriers(const rig::team& t) {
   auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n));
   auto* out = t.symmetric<uint64_t>(1);
-  t.barrier();
-  const int bad = rig::result_of(rounds<S>, 1, k_threads_of[S], t.ctx, slots, out, 100u, t.me, t.n);
-  t.barrier();
-  rig::expect(bad == 0, "barrier by a %s: step %d failed", rig::k_scope_names[S], bad);
+  rig::expect_steps(t, rig::text("barrier by a %s", rig::k_scope_names[S]), rounds<S>, 1, rig::k_threads_of[S], t.ctx,
+                    slots, out, 100u, t.me, t.n);
 }
 
 // --- Barriers by several queues ----------------------------------------------------------------------
@@ -198,31 +194,25 @@ __global__ void vector_waits(xio_ctx_t ctx, wait_area<T>* a, const int* leave_ou
   check(xio_quiet(ctx) == XIO_ERR_ARG && xio_quiet(ctx) == XIO_OK, 15);
 }
 
+const std::vector<int> k_left_out = {1, 0, 1, 0, 0, 0, 0, 0};
+
 template <class T>
 void wait_family(const rig::team& t, const char* type) {
   auto* area = t.symmetric<wait_area<T>>(1);
-  const std::vector<int> mask = {1, 0, 1, 0, 0, 0, 0, 0};
-  const rig::device_array<int> leave_out(mask);
-  t.barrier();
-  const int bad = rig::result_of(waits<T>, 1, 1, t.ctx, area, leave_out.data(), t.right, t.left);
-  t.barrier();
-  rig::expect(bad == 0, "waits on %s: step %d failed", type, bad);
+  const rig::device_array<int> leave_out(k_left_out);
+  rig::expect_steps(t, rig::text("waits on %s", type), waits<T>, 1, 1, t.ctx, area, leave_out.data(), t.right, t.left);
 }
 
 template <class T>
 void vector_wait_family(const rig::team& t, const char* type) {
   auto* area = t.symmetric<wait_area<T>>(1);
-  const std::vector<int> mask = {1, 0, 1, 0, 0, 0, 0, 0};
-  const rig::device_array<int> leave_out(mask);
+  const rig::device_array<int> leave_out(k_left_out);
   rig::team::write(area->words, std::vector<T>{0, 99, 50, 99, 99, 99, 99, 99});
-  t.barrier();
   std::vector<T> wanted(k_words);
   for (size_t i = 0; i < k_words; ++i) wanted[i] = static_cast<T>(i + 1);
   const rig::device_array<T> values(wanted);
-  const int vector_bad =
-      rig::result_of(vector_waits<T>, 1, 1, t.ctx, area, leave_out.data(), values.data(), t.right, t.left);
-  t.barrier();
-  rig::expect(vector_bad == 0, "waits on %s, a value for each word: step %d failed", type, vector_bad);
+  rig::expect_steps(t, rig::text("waits on %s, a value for each word", type), vector_waits<T>, 1, 1, t.ctx, area,
+                    leave_out.data(), values.data(), t.right, t.left);
 }
 
 // --- Loops of one's own ------------------------------------------------------------------------------
@@ -302,15 +292,12 @@ void loops(const rig::team& t) {
   auto* to = t.symmetric<char>(65536);
   for (int kind = 0; kind < k_look_kinds; ++kind) {
     if (may_race(kind)) continue;
-    const int bad =
-        rig::result_of(looks, 1, wave + 1, t.ctx, kind, words, reinterpret_cast<uint32_t*>(from), t.me, wave);
-    rig::expect(bad == 0, "a loop of %s: step %d", k_looks[kind], bad);
+    rig::expect_steps(t, rig::text("a loop of %s", k_looks[kind]), looks, 1, wave + 1, t.ctx, kind, words,
+                      reinterpret_cast<uint32_t*>(from), t.me, wave);
   }
-  for (const int lanes : {2, 64, 100}) {
-    const int bad = rig::result_of(tests_of_puts, 1, lanes, t.ctx, to, from, t.right);
-    rig::expect(bad == 0, "loops of xio_test by %d lanes", lanes);
-  }
-  t.barrier();
+  for (const int lanes : {2, 64, 100})
+    rig::expect_steps(t, rig::text("loops of xio_test by %d lanes", lanes), tests_of_puts, 1, lanes, t.ctx, to, from,
+                      t.right);
 }
 
 // --- Contexts of workgroups --------------------------------------------------------------------------
@@ -414,10 +401,7 @@ void float_in_a_sentence(const rig::team& t) {
 
 void timeouts(const rig::team& t) {
   auto* words = t.symmetric<uint64_t>(2);
-  t.barrier();
-  const int bad = rig::result_of(nobody_signals, 1, 1, t.ctx, words, t.me, t.n);
-  rig::expect(bad == 0, "waits for signals that never come: step %d failed", bad);
-  t.barrier();
+  rig::expect_steps(t, "waits for signals that never come", nobody_signals, 1, 1, t.ctx, words, t.me, t.n);
 }
 
 // --- Software devices that rest ----------------------------------------------------------------------

@@ -373,11 +373,8 @@ int messages() {
   rig::team::write(p.src, source_of(t.me, 0, count));
   count_messages(t, p);
   if (t.n >= 16) a_bad_member(t, p);
-  t.barrier();
-  const int bad = rig::result_of(in_a_row, 1, 64, t.ctx, p.team, reinterpret_cast<uint64_t*>(p.dst),
-                                 reinterpret_cast<uint64_t*>(p.src));
-  rig::expect(bad == 0, "sixty broadcasts in a row: step %d", bad);
-  t.barrier();
+  rig::expect_steps(t, "sixty broadcasts in a row", in_a_row, 1, 64, t.ctx, p.team, reinterpret_cast<uint64_t*>(p.dst),
+                    reinterpret_cast<uint64_t*>(p.src));
   MUST(xio_team_destroy(t.world(), p.team));
   return rig::verdict("teams messages", t);
 }

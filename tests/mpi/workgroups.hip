@@ -123,10 +123,8 @@ void run(const rig::team& t, areas a, const players& p) {
   a.requests = requests.data();
   a.done = done.data();
   a.sums = sums.data();
-  t.barrier();
-  const int bad = rig::result_of(share_a_ring, k_groups, 1, t.ctx, a, p, wrong.data());
-  t.barrier();
-  rig::expect(bad == 0, "turn %d: step %d failed", static_cast<int>(p.turn), bad);
+  const std::string what = rig::text("turn %d", static_cast<int>(p.turn));
+  rig::expect_steps(t, what, share_a_ring, k_groups, 1, t.ctx, a, p, wrong.data());
   rig::expect(wrong.get()[0] == 0, "turn %d: %u words too old", static_cast<int>(p.turn), wrong.get()[0]);
 }
 

@@ -41,25 +41,18 @@ int events::destroy(std::uint32_t id) {
   return 0;
 }
 
-int events::set(std::uint32_t id) {
+int events::mark(std::uint32_t id, bool set) {
   const std::lock_guard hold(lock_);
   event* e = find(id);
   if (e == nullptr || (e->type != uapi::event_signal && e->type != uapi::event_debug)) return EINVAL;
-  e->is_set = true;
+  e->is_set = set;
+  if (!set) return 0;
   ++e->age;
   changed_.notify_all();
   return 0;
 }
 
-int events::reset(std::uint32_t id) {
-  const std::lock_guard hold(lock_);
-  event* e = find(id);
-  if (e == nullptr || (e->type != uapi::event_signal && e->type != uapi::event_debug)) return EINVAL;
-  e->is_set = false;
-  return 0;
-}
-
-void events::interrupt(std::uint32_t id) { set(id); }
+void events::interrupt(std::uint32_t id) { mark(id, true); }
 
 void events::memory_fault(const uapi::memory_exception& what) {
   const std::lock_guard hold(lock_);

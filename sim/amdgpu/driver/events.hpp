@@ -14,8 +14,8 @@ class events {
  public:
   int create(uapi::create_event_args& a);
   int destroy(std::uint32_t id);
-  int set(std::uint32_t id);
-  int reset(std::uint32_t id);
+  // Sets one of a signal or of a debugger, or resets it.
+  int mark(std::uint32_t id, bool set);
   int wait(uapi::wait_events_args& a);
 
   // An interrupt of a queue: its event, which may be gone.

@@ -231,8 +231,8 @@ int do_available(process& p, available_memory_args& a) {
 
 int do_create_event(process& p, create_event_args& a) { return p.happenings.create(a); }
 int do_destroy_event(process& p, event_args& a) { return p.happenings.destroy(a.event_id); }
-int do_set_event(process& p, event_args& a) { return p.happenings.set(a.event_id); }
-int do_reset_event(process& p, event_args& a) { return p.happenings.reset(a.event_id); }
+int do_set_event(process& p, event_args& a) { return p.happenings.mark(a.event_id, true); }
+int do_reset_event(process& p, event_args& a) { return p.happenings.mark(a.event_id, false); }
 int do_wait_events(process& p, wait_events_args& a) { return p.happenings.wait(a); }
 
 // Known, and nothing to do here: caches are not modelled, and no debugger is.

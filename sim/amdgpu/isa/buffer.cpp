@@ -51,9 +51,8 @@ bool load_rows(wave& w, const operation& o, u32* data) {
   if (r.swizzled && r.by_lane) return scratch_load(w, o, r.base + r.soffset, offset, w.exec(), o.width, data);
   u64 address[lanes];
   const u64 inside = linear(w, o, r, offset, index, address);
-  for (u64 left = w.exec() & ~inside; left; left &= left - 1)
-    for (unsigned k = 0; k < (o.width + 3u) / 4; ++k)
-      data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = 0;
+  for (const unsigned lane : active_lanes(w.exec() & ~inside))
+    for (unsigned k = 0; k < (o.width + 3u) / 4; ++k) data[k * lanes + lane] = 0;
   refusal no;
   const access a{address, inside, o.width, access_kind::global, o.scope, w.of, w.number, w.issued, false, o.width >= 4};
   if (w.of->memory->load(a, data, no)) return true;
@@ -63,23 +62,13 @@ bool load_rows(wave& w, const operation& o, u32* data) {
 
 void load(wave& w, const operation& o) {
   if (w.exec() == 0) return;
-  u32* const d = w.rows(o.dst.index);
-  if (o.width >= 4) {
-    load_rows(w, o, d);
-  } else {
-    u32 row[lanes];
-    if (load_rows(w, o, row)) fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
-  }
+  load_filled(w, o, [&](u32* d) { return load_rows(w, o, d); });
 }
 
 void store(wave& w, const operation& o) {
   if (w.exec() == 0) return;
   u32 offset[lanes], index[lanes], high[lanes];
-  const u32* data = w.rows(o.src[0].index);
-  if (o.variant) {
-    for (unsigned l = 0; l < lanes; ++l) high[l] = data[l] >> 16;
-    data = high;
-  }
+  const u32* const data = stored_rows(w, o, o.src[0], high);
   offsets(w, o, o.src[1], offset, index);
   const resource r = described(w, o.src[2], o.src[3]);
   if (r.swizzled && r.by_lane) {
@@ -136,41 +125,14 @@ void invalidate_by_scope(wave& w, const operation& o) {
   if (beyond_l2(w, o)) w.of->memory->invalidate();
 }
 
-constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
-constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
-
-#define LOAD(name, how, width) \
-  { "buffer_load_" name, "i=iii", load, nullptr, as(filling::how), width }
-#define STORE(name, high, width) \
-  { "buffer_store_" name, "=iiii", store, nullptr, high, width }
 #define ATOMIC(name, op)                                                        \
   {"buffer_atomic_" name, "=iiii", atomic, nullptr, as(atomic_op::op), 4}, {    \
     "buffer_atomic_" name "_x2", "=iiii", atomic, nullptr, as(atomic_op::op), 8 \
   }
 
 constexpr row rows[] = {
-    LOAD("ubyte", zero, 1),
-    LOAD("sbyte", sign, 1),
-    LOAD("ushort", zero, 2),
-    LOAD("sshort", sign, 2),
-    LOAD("ubyte_d16", d16, 1),
-    LOAD("ubyte_d16_hi", d16_hi, 1),
-    LOAD("sbyte_d16", d16_sign, 1),
-    LOAD("sbyte_d16_hi", d16_hi_sign, 1),
-    LOAD("short_d16", d16, 2),
-    LOAD("short_d16_hi", d16_hi, 2),
-    LOAD("dword", zero, 4),
-    LOAD("dwordx2", zero, 8),
-    LOAD("dwordx3", zero, 12),
-    LOAD("dwordx4", zero, 16),
-    STORE("byte", 0, 1),
-    STORE("byte_d16_hi", 1, 1),
-    STORE("short", 0, 2),
-    STORE("short_d16_hi", 1, 2),
-    STORE("dword", 0, 4),
-    STORE("dwordx2", 0, 8),
-    STORE("dwordx3", 0, 12),
-    STORE("dwordx4", 0, 16),
+    AMDGPU_LOADS("buffer", "i=iii", load),
+    AMDGPU_STORES("buffer", "=iiii", store),
     ATOMICS_OF_INTEGERS(ATOMIC),
     {"buffer_wbl2", "*", writeback},
     {"buffer_invl2", "*", invalidate},

@@ -10,8 +10,7 @@
 namespace amdgpu {
 namespace {
 
-// ---- addresses
-// -------------------------------------------------------------------------------------------------------
+// ---- addresses ------------------------------------------------------------------------------------------------------
 
 void addresses(const wave& w, const operation& o, const operand& vaddr, const operand& saddr, u64* out) {
   const u32* const low = w.v + vaddr.index * lanes;
@@ -43,8 +42,7 @@ ways sort_lanes(const wave& w, const u64* address) {
   }
   sorted.memory = exec;
   if (!any) return sorted;
-  for (u64 left = exec; left; left &= left - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(left));
+  for (const unsigned l : active_lanes(exec)) {
     const u64 bit = u64{1} << l;
     const u32 high = static_cast<u32>(address[l] >> 32);
     if (lds && high == lds) sorted.lds |= bit;
@@ -66,8 +64,7 @@ access to(const wave& w, const operation& o, const u64* address, u64 active, acc
   return a;
 }
 
-// ---- loads and stores by address
-// -------------------------------------------------------------------------------------
+// ---- loads and stores by address ------------------------------------------------------------------------------------
 
 // By loads into `data`, or by stores from it.
 template <class Data>
@@ -103,17 +100,7 @@ void load(wave& w, const operation& o) {
   if (w.exec() == 0) return;
   u64 address[lanes];
   addresses(w, o, o.src[0], o.src[1], address);
-  u32* const d = w.rows(o.dst.index);
-  if (o.width >= 4) {
-    move_rows(w, o, address, flat, d);
-  } else {
-    u32 row[lanes];
-    if (move_rows(w, o, address, flat, row)) fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
-  }
-}
-
-void high_halves(const u32* data, u32* out) {
-  for (unsigned l = 0; l < lanes; ++l) out[l] = data[l] >> 16;
+  load_filled(w, o, [&](u32* d) { return move_rows(w, o, address, flat, d); });
 }
 
 template <bool flat>
@@ -121,13 +108,8 @@ void store(wave& w, const operation& o) {
   if (w.exec() == 0) return;
   u64 address[lanes];
   addresses(w, o, o.src[0], o.src[2], address);
-  const u32* data = w.rows(o.src[1].index);
   u32 high[lanes];
-  if (o.variant) {
-    high_halves(data, high);
-    data = high;
-  }
-  move_rows<const u32>(w, o, address, flat, data);
+  move_rows<const u32>(w, o, address, flat, stored_rows(w, o, o.src[1], high));
 }
 
 // cmpswap's data are the new value and, behind it, what is compared with.
@@ -158,8 +140,7 @@ void atomic(wave& w, const operation& o) {
   if (o.scope.glc) blend(w, w.rows(o.dst.index), old, o.width / 4);
 }
 
-// ---- SCRATCH
-// ---------------------------------------------------------------------------------------------------------
+// ---- SCRATCH --------------------------------------------------------------------------------------------------------
 
 void scratch_offsets(const wave& w, const operation& o, const operand& vaddr, const operand& saddr, u32* out) {
   const u32 base = static_cast<u32>(o.offset) + (saddr.where == place::none ? 0 : scalar32(w, saddr));
@@ -168,53 +149,17 @@ void scratch_offsets(const wave& w, const operation& o, const operand& vaddr, co
 }
 
 void load_scratch(wave& w, const operation& o) {
-  u32 offset[lanes], row[lanes];
+  u32 offset[lanes];
   scratch_offsets(w, o, o.src[0], o.src[1], offset);
-  u32* const d = w.rows(o.dst.index);
-  const u64 base = scratch_base(w);
-  if (o.width >= 4) {
-    scratch_load(w, o, base, offset, w.exec(), o.width, d);
-  } else if (scratch_load(w, o, base, offset, w.exec(), o.width, row)) {
-    fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
-  }
+  load_filled(w, o, [&](u32* d) { return scratch_load(w, o, scratch_base(w), offset, w.exec(), o.width, d); });
 }
 
 void store_scratch(wave& w, const operation& o) {
   u32 offset[lanes], high[lanes];
   scratch_offsets(w, o, o.src[0], o.src[2], offset);
-  const u32* data = w.rows(o.src[1].index);
-  if (o.variant) {
-    high_halves(data, high);
-    data = high;
-  }
-  scratch_store(w, o, scratch_base(w), offset, w.exec(), o.width, data);
+  scratch_store(w, o, scratch_base(w), offset, w.exec(), o.width, stored_rows(w, o, o.src[1], high));
 }
 
-constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
-constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
-
-#define LOADS(prefix, form, f)                                                                          \
-  {prefix "_load_ubyte", form, f, nullptr, as(filling::zero), 1},                                       \
-      {prefix "_load_sbyte", form, f, nullptr, as(filling::sign), 1},                                   \
-      {prefix "_load_ushort", form, f, nullptr, as(filling::zero), 2},                                  \
-      {prefix "_load_sshort", form, f, nullptr, as(filling::sign), 2},                                  \
-      {prefix "_load_ubyte_d16", form, f, nullptr, as(filling::d16), 1},                                \
-      {prefix "_load_ubyte_d16_hi", form, f, nullptr, as(filling::d16_hi), 1},                          \
-      {prefix "_load_sbyte_d16", form, f, nullptr, as(filling::d16_sign), 1},                           \
-      {prefix "_load_sbyte_d16_hi", form, f, nullptr, as(filling::d16_hi_sign), 1},                     \
-      {prefix "_load_short_d16", form, f, nullptr, as(filling::d16), 2},                                \
-      {prefix "_load_short_d16_hi", form, f, nullptr, as(filling::d16_hi), 2},                          \
-      {prefix "_load_dword", form, f, nullptr, 0, 4}, {prefix "_load_dwordx2", form, f, nullptr, 0, 8}, \
-      {prefix "_load_dwordx3", form, f, nullptr, 0, 12}, {                                              \
-    prefix "_load_dwordx4", form, f, nullptr, 0, 16                                                     \
-  }
-#define STORES(prefix, form, f)                                                                                \
-  {prefix "_store_byte", form, f, nullptr, 0, 1}, {prefix "_store_byte_d16_hi", form, f, nullptr, 1, 1},       \
-      {prefix "_store_short", form, f, nullptr, 0, 2}, {prefix "_store_short_d16_hi", form, f, nullptr, 1, 2}, \
-      {prefix "_store_dword", form, f, nullptr, 0, 4}, {prefix "_store_dwordx2", form, f, nullptr, 0, 8},      \
-      {prefix "_store_dwordx3", form, f, nullptr, 0, 12}, {                                                    \
-    prefix "_store_dwordx4", form, f, nullptr, 0, 16                                                           \
-  }
 #define ATOMIC(name, op)                                                                 \
   {"flat_atomic_" name, "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 4},           \
       {"flat_atomic_" name "_x2", "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 8}, \
@@ -227,12 +172,12 @@ constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); 
   }
 
 constexpr row rows[] = {
-    LOADS("flat", "i=i", load<true>),
-    LOADS("global", "i=ii", load<false>),
-    LOADS("scratch", "i=ii", load_scratch),
-    STORES("flat", "=ii", store<true>),
-    STORES("global", "=iii", store<false>),
-    STORES("scratch", "=iii", store_scratch),
+    AMDGPU_LOADS("flat", "i=i", load<true>),
+    AMDGPU_LOADS("global", "i=ii", load<false>),
+    AMDGPU_LOADS("scratch", "i=ii", load_scratch),
+    AMDGPU_STORES("flat", "=ii", store<true>),
+    AMDGPU_STORES("global", "=iii", store<false>),
+    AMDGPU_STORES("scratch", "=iii", store_scratch),
     ATOMICS_OF_INTEGERS(ATOMIC),
     FLOAT_ATOMIC("add_f32", add_float, 4),
     FLOAT_ATOMIC("add_f64", add_float, 8),

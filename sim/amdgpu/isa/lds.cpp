@@ -39,8 +39,7 @@ T modify(std::uint8_t* where, atomic_op op, T value, T compare) {
 
 bool lds_load(wave& w, const operation& o, const u32* offset, u64 active, unsigned bytes, u32* data) {
   const std::uint8_t* const lds = w.of->lds.data();
-  for (; active; active &= active - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(active));
+  for (const unsigned l : active_lanes(active)) {
     if (!in_bounds(w, offset[l], bytes)) return outside(w, o, l, offset[l], bytes, false);
     if (bytes < 4) data[l] = 0;
     for (unsigned k = 0; 4 * k < bytes; ++k)
@@ -51,8 +50,7 @@ bool lds_load(wave& w, const operation& o, const u32* offset, u64 active, unsign
 
 bool lds_store(wave& w, const operation& o, const u32* offset, u64 active, unsigned bytes, const u32* data) {
   std::uint8_t* const lds = w.of->lds.data();
-  for (; active; active &= active - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(active));
+  for (const unsigned l : active_lanes(active)) {
     if (!in_bounds(w, offset[l], bytes)) return outside(w, o, l, offset[l], bytes, true);
     for (unsigned k = 0; 4 * k < bytes; ++k)
       std::memcpy(lds + offset[l] + 4 * k, &data[k * lanes + l], bytes - 4 * k < 4 ? bytes - 4 * k : 4);
@@ -62,8 +60,7 @@ bool lds_store(wave& w, const operation& o, const u32* offset, u64 active, unsig
 
 bool lds_atomic(wave& w, const operation& o, atomic_op op, const u32* offset, u64 active, unsigned bytes,
                 const u32* data, const u32* compare, u32* old) {
-  for (; active; active &= active - 1) {
-    const unsigned l = static_cast<unsigned>(std::countr_zero(active));
+  for (const unsigned l : active_lanes(active)) {
     if (!in_bounds(w, offset[l], bytes)) return outside(w, o, l, offset[l], bytes, true);
     if (offset[l] % bytes) {
       fault& f = stop(w, o, fault::kind::alignment, "an atomic's address is not a multiple of its size");
@@ -88,46 +85,33 @@ namespace {
 void read(wave& w, const operation& o) {
   u32 at[lanes];
   offsets(w, o.src[0], o.immediate, at);
-  u32* const d = w.rows(o.dst.index);
-  if (o.width >= 4) {
-    lds_load(w, o, at, w.exec(), o.width, d);
-    return;
-  }
-  u32 row[lanes];
-  if (lds_load(w, o, at, w.exec(), o.width, row))
-    fill_narrow(static_cast<filling>(o.variant), o.width, w.exec(), d, row);
+  load_filled(w, o, [&](u32* d) { return lds_load(w, o, at, w.exec(), o.width, d); });
 }
 
-// variant 1: the high half of the register
 void write(wave& w, const operation& o) {
-  u32 at[lanes];
+  u32 at[lanes], high[lanes];
   offsets(w, o.src[0], o.immediate, at);
-  const u32* const data = w.rows(o.src[1].index);
-  if (!o.variant) {
-    lds_store(w, o, at, w.exec(), o.width, data);
-    return;
-  }
-  u32 high[lanes];
-  for (unsigned l = 0; l < lanes; ++l) high[l] = data[l] >> 16;
-  lds_store(w, o, at, w.exec(), o.width, high);
+  lds_store(w, o, at, w.exec(), o.width, stored_rows(w, o, o.src[1], high));
 }
 
 // Two places; the offsets count elements, or 64 of them (variant 1).
-void read2(wave& w, const operation& o) {
+void two_offsets(const wave& w, const operation& o, u32* first, u32* second) {
   const u32 unit = o.width * (o.variant ? 64u : 1u);
-  u32 first[lanes], second[lanes], room[4 * lanes];
   offsets(w, o.src[0], static_cast<u32>(o.offset) * unit, first);
   offsets(w, o.src[0], static_cast<u32>(o.offset2) * unit, second);
+}
+
+void read2(wave& w, const operation& o) {
+  u32 first[lanes], second[lanes], room[4 * lanes];
+  two_offsets(w, o, first, second);
   const unsigned rows = o.width / 4;
   if (lds_load(w, o, first, w.exec(), o.width, room) && lds_load(w, o, second, w.exec(), o.width, room + rows * lanes))
     blend(w, w.rows(o.dst.index), room, 2 * rows);
 }
 
 void write2(wave& w, const operation& o) {
-  const u32 unit = o.width * (o.variant ? 64u : 1u);
   u32 first[lanes], second[lanes];
-  offsets(w, o.src[0], static_cast<u32>(o.offset) * unit, first);
-  offsets(w, o.src[0], static_cast<u32>(o.offset2) * unit, second);
+  two_offsets(w, o, first, second);
   if (lds_store(w, o, first, w.exec(), o.width, w.rows(o.src[1].index)))
     lds_store(w, o, second, w.exec(), o.width, w.rows(o.src[2].index));
 }
@@ -145,8 +129,7 @@ void atomic(wave& w, const operation& o) {
     blend(w, old, room, o.width / 4);
 }
 
-// ---- lanes
-// -----------------------------------------------------------------------------------------------------------
+// ---- lanes ----------------------------------------------------------------------------------------------------------
 
 // The lane that a permute names. gfx1100 has 32 lanes to permute among, in a wave of 64 too (RDNA3 ISA,
 // "DS_PERMUTE_B32").
@@ -200,18 +183,17 @@ void swizzle(wave& w, const operation& o) {
 
 void nothing(wave&, const operation&) {}
 
-constexpr std::uint8_t as(filling f) { return static_cast<std::uint8_t>(f); }
-constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); }
-
-#define ATOMIC(name, type, op, width)                                          \
-  {"ds_" name "_" type, "=ii", atomic, nullptr, as(atomic_op::op), width}, {   \
-    "ds_" name "_rtn_" type, "i=ii", atomic, nullptr, as(atomic_op::op), width \
+#define ATOMIC(name, type, data, op, width)                                        \
+  {"ds_" name "_" type, "=i" data, atomic, nullptr, as(atomic_op::op), width}, {   \
+    "ds_" name "_rtn_" type, "i=i" data, atomic, nullptr, as(atomic_op::op), width \
   }
-#define ATOMIC2(name, type, op, width)                                          \
-  {"ds_" name "_" type, "=iii", atomic, nullptr, as(atomic_op::op), width}, {   \
-    "ds_" name "_rtn_" type, "i=iii", atomic, nullptr, as(atomic_op::op), width \
+#define BOTH(name, kind, op) ATOMIC(name, kind "32", "i", op, 4), ATOMIC(name, kind "64", "i", op, 8)
+#define BOTH2(name, kind, op) ATOMIC(name, kind "32", "ii", op, 4), ATOMIC(name, kind "64", "ii", op, 8)
+#define TWO(name, form, f)                                                                    \
+  {"ds_" name "2_b32", form, f, nullptr, 0, 4}, {"ds_" name "2_b64", form, f, nullptr, 0, 8}, \
+      {"ds_" name "2st64_b32", form, f, nullptr, 1, 4}, {                                     \
+    "ds_" name "2st64_b64", form, f, nullptr, 1, 8                                            \
   }
-#define BOTH(name, kind, op) ATOMIC(name, kind "32", op, 4), ATOMIC(name, kind "64", op, 8)
 
 constexpr row rows[] = {
     {"ds_read_b32", "i=i", read, nullptr, 0, 4},
@@ -228,10 +210,7 @@ constexpr row rows[] = {
     {"ds_read_i8_d16_hi", "i=i", read, nullptr, as(filling::d16_hi_sign), 1},
     {"ds_read_u16_d16", "i=i", read, nullptr, as(filling::d16), 2},
     {"ds_read_u16_d16_hi", "i=i", read, nullptr, as(filling::d16_hi), 2},
-    {"ds_read2_b32", "i=i", read2, nullptr, 0, 4},
-    {"ds_read2_b64", "i=i", read2, nullptr, 0, 8},
-    {"ds_read2st64_b32", "i=i", read2, nullptr, 1, 4},
-    {"ds_read2st64_b64", "i=i", read2, nullptr, 1, 8},
+    TWO("read", "i=i", read2),
     {"ds_write_b8", "=ii", write, nullptr, 0, 1},
     {"ds_write_b16", "=ii", write, nullptr, 0, 2},
     {"ds_write_b8_d16_hi", "=ii", write, nullptr, 1, 1},
@@ -240,10 +219,7 @@ constexpr row rows[] = {
     {"ds_write_b64", "=ii", write, nullptr, 0, 8},
     {"ds_write_b96", "=ii", write, nullptr, 0, 12},
     {"ds_write_b128", "=ii", write, nullptr, 0, 16},
-    {"ds_write2_b32", "=iii", write2, nullptr, 0, 4},
-    {"ds_write2_b64", "=iii", write2, nullptr, 0, 8},
-    {"ds_write2st64_b32", "=iii", write2, nullptr, 1, 4},
-    {"ds_write2st64_b64", "=iii", write2, nullptr, 1, 8},
+    TWO("write", "=iii", write2),
     BOTH("add", "u", add),
     BOTH("sub", "u", sub),
     BOTH("rsub", "u", rsub),
@@ -259,10 +235,8 @@ constexpr row rows[] = {
     BOTH("add", "f", add_float),
     BOTH("min", "f", min_float),
     BOTH("max", "f", max_float),
-    ATOMIC2("cmpst", "b32", cmpswap, 4),
-    ATOMIC2("cmpst", "b64", cmpswap, 8),
-    ATOMIC2("mskor", "b32", mskor, 4),
-    ATOMIC2("mskor", "b64", mskor, 8),
+    BOTH2("cmpst", "b", cmpswap),
+    BOTH2("mskor", "b", mskor),
     {"ds_wrxchg_rtn_b32", "i=ii", atomic, nullptr, as(atomic_op::swap), 4},
     {"ds_wrxchg_rtn_b64", "i=ii", atomic, nullptr, as(atomic_op::swap), 8},
     {"ds_bpermute_b32", "i=ii", bpermute},

@@ -13,9 +13,6 @@
 namespace amdgpu {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr unsigned k_round_steps = 20000, k_way_steps = 100000;
 
 // Memory as it is, with what was written in the trial over it.
@@ -25,8 +22,7 @@ class trial_memory final : public port {
 
   bool load(const access& of, u32* data, refusal& no) override {
     if (!behind.load(of, data, no)) return false;
-    for (u64 left = of.active; left; left &= left - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+    for (const unsigned lane : active_lanes(of.active)) {
       note_read(of.address[lane], of.bytes);
       for (unsigned i = 0; i < of.bytes; ++i) patch(of.address[lane] + i, data[i / 4 * lanes + lane], i % 4);
     }
@@ -34,8 +30,7 @@ class trial_memory final : public port {
   }
   bool store(const access& of, const u32* data, refusal& no) override {
     if (!behind.mapped(of, true, no)) return false;
-    for (u64 left = of.active; left; left &= left - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+    for (const unsigned lane : active_lanes(of.active)) {
       for (unsigned i = 0; i < of.bytes; i += 4)
         put(of.address[lane] + i, std::min(of.bytes, 4u), data[i / 4 * lanes + lane], lane);
     }
@@ -43,8 +38,7 @@ class trial_memory final : public port {
   }
   bool atomic(const access& of, atomic_op op, const u32* data, const u32* compare, u32* old, refusal& no) override {
     if (!plain::aligned(of, no) || !behind.mapped(of, true, no)) return false;
-    for (u64 left = of.active; left; left &= left - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+    for (const unsigned lane : active_lanes(of.active)) {
       note_read(of.address[lane], of.bytes);
       of.bytes == 4 ? modify<u32>(of, op, data, compare, old, lane) : modify<u64>(of, op, data, compare, old, lane);
     }

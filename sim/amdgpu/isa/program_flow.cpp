@@ -8,10 +8,6 @@
 namespace amdgpu {
 namespace {
 
-using u32 = std::uint32_t;
-using i64 = std::int64_t;
-using u64 = std::uint64_t;
-
 // During a handler pc is already the next instruction's.
 void jump(wave& w, const operation& o) {
   w.pc += static_cast<u64>(static_cast<i64>(static_cast<std::int16_t>(o.immediate)) * 4);

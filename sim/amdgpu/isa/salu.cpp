@@ -9,11 +9,6 @@
 namespace amdgpu {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-
 template <class T>
 T source(const wave& w, const operand& o) {
   if constexpr (sizeof(T) == 8) {

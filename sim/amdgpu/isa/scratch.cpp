@@ -48,7 +48,7 @@ std::uint8_t* uniform(const wave& w, std::uint64_t base, const std::uint32_t* of
   if (active == ~std::uint64_t{0}) {
     for (unsigned l = 0; l < lanes; ++l) differ |= offset[l] ^ first;
   } else {
-    for (std::uint64_t left = active; left; left &= left - 1) differ |= offset[std::countr_zero(left)] ^ first;
+    for (const unsigned lane : active_lanes(active)) differ |= offset[lane] ^ first;
   }
   const std::uint64_t address = place_of(w, base, first, 0);
   if (differ || !own(w, address, std::uint64_t{bytes} * w.width())) return nullptr;
@@ -58,8 +58,7 @@ std::uint8_t* uniform(const wave& w, std::uint64_t base, const std::uint32_t* of
 template <bool write, class Data>
 bool lane_by_lane(wave& w, const operation& o, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
                   unsigned bytes, Data* data) {
-  for (std::uint64_t left = active; left; left &= left - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+  for (const unsigned lane : active_lanes(active)) {
     std::uint32_t words[4] = {0, 0, 0, 0};
     auto* const bytes_of = reinterpret_cast<std::uint8_t*>(words);
     if (write)
@@ -77,40 +76,41 @@ bool lane_by_lane(wave& w, const operation& o, std::uint64_t base, const std::ui
   return true;
 }
 
-}  // namespace
-
-bool scratch_load(wave& w, const operation& o, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
-                  unsigned bytes, std::uint32_t* data) {
+// Loads into `data`, or stores from it.
+template <class Data>
+bool move(wave& w, const operation& o, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
+          unsigned bytes, Data* data) {
+  constexpr bool write = std::is_const_v<Data>;
   if (!active) return true;
-  const std::uint8_t* const row = uniform(w, base, offset, active, bytes);
-  if (!row) return lane_by_lane<false>(w, o, base, offset, active, bytes, data);
+  std::uint8_t* const row = uniform(w, base, offset, active, bytes);
+  if (!row) return lane_by_lane<write>(w, o, base, offset, active, bytes, data);
+  const auto copy = [](Data* registers, std::uint8_t* memory, std::size_t n) {
+    if constexpr (write)
+      std::memcpy(memory, registers, n);
+    else
+      std::memcpy(registers, memory, n);
+  };
   if (active == ~std::uint64_t{0}) {
-    std::memcpy(data, row, std::size_t{bytes} * lanes);
+    copy(data, row, std::size_t{bytes} * lanes);
     return true;
   }
   for (unsigned k = 0; k < bytes / 4; ++k)
-    for (std::uint64_t left = active; left; left &= left - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
-      std::memcpy(&data[k * lanes + lane], row + (k * w.width() + lane) * 4, 4);
+    for (const unsigned lane : active_lanes(active)) {
+      copy(&data[k * lanes + lane], row + (k * w.width() + lane) * 4, 4);
     }
   return true;
 }
 
+}  // namespace
+
+bool scratch_load(wave& w, const operation& o, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
+                  unsigned bytes, std::uint32_t* data) {
+  return move(w, o, base, offset, active, bytes, data);
+}
+
 bool scratch_store(wave& w, const operation& o, std::uint64_t base, const std::uint32_t* offset, std::uint64_t active,
                    unsigned bytes, const std::uint32_t* data) {
-  if (!active) return true;
-  std::uint8_t* const row = uniform(w, base, offset, active, bytes);
-  if (!row) return lane_by_lane<true>(w, o, base, offset, active, bytes, data);
-  if (active == ~std::uint64_t{0}) {
-    std::memcpy(row, data, std::size_t{bytes} * lanes);
-    return true;
-  }
-  for (unsigned k = 0; k < bytes / 4; ++k)
-    for (std::uint64_t left = active; left; left &= left - 1) {
-      const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
-      std::memcpy(row + (k * w.width() + lane) * 4, &data[k * lanes + lane], 4);
-    }
-  return true;
+  return move(w, o, base, offset, active, bytes, data);
 }
 
 }  // namespace amdgpu

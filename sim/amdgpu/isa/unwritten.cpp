@@ -12,9 +12,6 @@
 namespace amdgpu {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr u64 everyone = ~u64{0};
 
 bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }

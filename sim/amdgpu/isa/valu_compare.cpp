@@ -38,19 +38,18 @@ bool in_class(Bits a, u32 classes) {
       return (__VA_ARGS__);                                                       \
     }>                                                                            \
   }
-#define INTEGER(suffix, form, T)                                                                                       \
+#define ORDERS(suffix, form, T)                                                                                        \
   PAIR("f_" suffix, form, T, T, false), PAIR("lt_" suffix, form, T, T, a < b), PAIR("eq_" suffix, form, T, T, a == b), \
       PAIR("le_" suffix, form, T, T, a <= b), PAIR("gt_" suffix, form, T, T, a > b),                                   \
-      PAIR("ne_" suffix, form, T, T, a != b), PAIR("ge_" suffix, form, T, T, a >= b),                                  \
-      PAIR("t_" suffix, form, T, T, true)
-#define FLOATING(suffix, form, T)                                                                                      \
-  PAIR("f_" suffix, form, T, T, false), PAIR("lt_" suffix, form, T, T, a < b), PAIR("eq_" suffix, form, T, T, a == b), \
-      PAIR("le_" suffix, form, T, T, a <= b), PAIR("gt_" suffix, form, T, T, a > b),                                   \
-      PAIR("lg_" suffix, form, T, T, a<b || a> b), PAIR("ge_" suffix, form, T, T, a >= b),                             \
-      PAIR("o_" suffix, form, T, T, a == a && b == b), PAIR("u_" suffix, form, T, T, a != a || b != b),                \
-      PAIR("nge_" suffix, form, T, T, !(a >= b)), PAIR("nlg_" suffix, form, T, T, !(a < b || a > b)),                  \
-      PAIR("ngt_" suffix, form, T, T, !(a > b)), PAIR("nle_" suffix, form, T, T, !(a <= b)),                           \
-      PAIR("neq_" suffix, form, T, T, !(a == b)), PAIR("nlt_" suffix, form, T, T, !(a < b)),                           \
+      PAIR("ge_" suffix, form, T, T, a >= b)
+#define INTEGER(suffix, form, T) \
+  ORDERS(suffix, form, T), PAIR("ne_" suffix, form, T, T, a != b), PAIR("t_" suffix, form, T, T, true)
+#define FLOATING(suffix, form, T)                                                                       \
+  ORDERS(suffix, form, T), PAIR("lg_" suffix, form, T, T, a<b || a> b),                                 \
+      PAIR("o_" suffix, form, T, T, a == a && b == b), PAIR("u_" suffix, form, T, T, a != a || b != b), \
+      PAIR("nge_" suffix, form, T, T, !(a >= b)), PAIR("nlg_" suffix, form, T, T, !(a < b || a > b)),   \
+      PAIR("ngt_" suffix, form, T, T, !(a > b)), PAIR("nle_" suffix, form, T, T, !(a <= b)),            \
+      PAIR("neq_" suffix, form, T, T, !(a == b)), PAIR("nlt_" suffix, form, T, T, !(a < b)),            \
       PAIR("tru_" suffix, form, T, T, true)
 
 constexpr row rows[] = {

@@ -231,7 +231,6 @@ constexpr row rows[] = {
     I3("v_sad_u32", sum_of_differences(a, b, c, 32)),
     I3("v_sad_hi_u8", (sum_of_differences(a, b, 0, 8) << 16) + c),
 
-    {"v_mov_b64", "q=q", vop, each<u64, [](u64 a) -> u64 { return a; }>},
     {"v_lshlrev_b64", "q=iq", vop, each<u32, u64, [](u32 a, u64 b) -> u64 { return b << (a & 63); }>},
     {"v_lshrrev_b64", "q=iq", vop, each<u32, u64, [](u32 a, u64 b) -> u64 { return (b >> (a & 63)); }>},
     {"v_ashrrev_i64", "q=il", vop, each<u32, i64, [](u32 a, i64 b) -> i64 { return (b >> (a & 63)); }>},

@@ -11,6 +11,11 @@
 
 namespace amdgpu {
 
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
 struct code_page;
 
 // The waves of one workgroup share this.

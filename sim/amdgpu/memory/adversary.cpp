@@ -18,8 +18,8 @@ void let_others_look() { std::this_thread::sleep_for(std::chrono::microseconds(5
 // From the first byte that an access touches to the one behind its last.
 std::pair<std::uint64_t, std::uint64_t> bounds(const access& of) {
   std::uint64_t low = ~std::uint64_t{0}, high = 0;
-  for (std::uint64_t left = of.active; left; left &= left - 1) {
-    const std::uint64_t address = of.address[std::countr_zero(left)];
+  for (const unsigned lane : active_lanes(of.active)) {
+    const std::uint64_t address = of.address[lane];
     low = std::min(low, address);
     high = std::max(high, address + of.bytes);
   }
@@ -103,9 +103,9 @@ bool adversary::finish(pending& p, refusal& no) {
   of.address = p.address;
   if (!p.registers) return cache_of(of.wave).store(of, p.data, no);
   if (!p.read) return cache_of(of.wave).load(of, p.registers, no);
-  for (std::uint64_t left = of.active; left; left &= left - 1)
+  for (const unsigned lane : active_lanes(of.active))
     for (unsigned k = 0; k < of.bytes / 4; ++k) {
-      const unsigned at = k * lanes + static_cast<unsigned>(std::countr_zero(left));
+      const unsigned at = k * lanes + lane;
       p.registers[at] = p.data[at];
     }
   return true;
@@ -151,9 +151,8 @@ bool adversary::load(const access& of, std::uint32_t* data, refusal& no) {
   p->registers = data;
   p->read = chance(2);
   if (p->read && !cache_of(of.wave).load(of, p->data, no)) return false;
-  for (std::uint64_t left = of.active; left; left &= left - 1)
-    for (unsigned k = 0; k < of.bytes / 4; ++k)
-      data[k * lanes + static_cast<unsigned>(std::countr_zero(left))] = poison;
+  for (const unsigned lane : active_lanes(of.active))
+    for (unsigned k = 0; k < of.bytes / 4; ++k) data[k * lanes + lane] = poison;
   return true;
 }
 

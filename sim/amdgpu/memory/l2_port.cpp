@@ -45,7 +45,7 @@ void l2_port::each_part(std::uint64_t address, unsigned bytes, Part part) {
 
 template <class Part>
 void l2_port::each_lane(const access& of, Part part) {
-  for (std::uint64_t left = of.active; left; left &= left - 1) part(static_cast<unsigned>(std::countr_zero(left)));
+  for (const unsigned lane : active_lanes(of.active)) part(lane);
 }
 
 bool l2_port::load(const access& of, std::uint32_t* data, refusal& no) {

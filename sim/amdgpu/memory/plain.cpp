@@ -21,70 +21,42 @@ std::uint64_t joined(const std::uint32_t* data, unsigned lane) {
 // A dword and a naturally aligned qword are read and written at once: other devices and processes look at them.
 // Inlined, so that the width is a constant in each lane's code.
 [[gnu::always_inline]] inline void load_lane(std::uint64_t address, unsigned bytes, std::uint32_t* out) {
-  switch (bytes) {
-    case 1: out[0] = __atomic_load_n(at<std::uint8_t>(address), __ATOMIC_RELAXED); return;
-    case 2:
-      if (address % 2 == 0) {
-        out[0] = __atomic_load_n(at<std::uint16_t>(address), __ATOMIC_RELAXED);
-        return;
-      }
-      break;
-    case 4:
-      if (address % 4 == 0) {
-        out[0] = __atomic_load_n(at<std::uint32_t>(address), __ATOMIC_RELAXED);
-        return;
-      }
-      break;
-    default:
-      if (address % 8 == 0 && bytes % 8 == 0) {
-        for (unsigned i = 0; i < bytes / 8; ++i) {
-          const std::uint64_t q = __atomic_load_n(at<std::uint64_t>(address + 8 * i), __ATOMIC_RELAXED);
-          out[2 * i * lanes] = static_cast<std::uint32_t>(q);
-          out[(2 * i + 1) * lanes] = static_cast<std::uint32_t>(q >> 32);
-        }
-        return;
-      }
-      if (address % 4 == 0) {
-        for (unsigned i = 0; i < bytes / 4; ++i)
-          out[i * lanes] = __atomic_load_n(at<std::uint32_t>(address + 4 * i), __ATOMIC_RELAXED);
-        return;
-      }
+  if (bytes == 1) {
+    out[0] = __atomic_load_n(at<std::uint8_t>(address), __ATOMIC_RELAXED);
+  } else if (bytes == 2 && address % 2 == 0) {
+    out[0] = __atomic_load_n(at<std::uint16_t>(address), __ATOMIC_RELAXED);
+  } else if (bytes % 8 == 0 && address % 8 == 0) {
+    for (unsigned i = 0; i < bytes / 8; ++i) {
+      const std::uint64_t q = __atomic_load_n(at<std::uint64_t>(address + 8 * i), __ATOMIC_RELAXED);
+      out[2 * i * lanes] = static_cast<std::uint32_t>(q);
+      out[(2 * i + 1) * lanes] = static_cast<std::uint32_t>(q >> 32);
+    }
+  } else if (bytes % 4 == 0 && address % 4 == 0) {
+    for (unsigned i = 0; i < bytes / 4; ++i)
+      out[i * lanes] = __atomic_load_n(at<std::uint32_t>(address + 4 * i), __ATOMIC_RELAXED);
+  } else {
+    std::uint32_t words[4] = {0, 0, 0, 0};
+    std::memcpy(words, at<void>(address), bytes);
+    for (unsigned i = 0; i < (bytes + 3) / 4; ++i) out[i * lanes] = words[i];
   }
-  std::uint32_t words[4] = {0, 0, 0, 0};
-  std::memcpy(words, at<void>(address), bytes);
-  for (unsigned i = 0; i < (bytes + 3) / 4; ++i) out[i * lanes] = words[i];
 }
 
 [[gnu::always_inline]] inline void store_lane(std::uint64_t address, unsigned bytes, const std::uint32_t* in) {
-  switch (bytes) {
-    case 1: __atomic_store_n(at<std::uint8_t>(address), static_cast<std::uint8_t>(in[0]), __ATOMIC_RELAXED); return;
-    case 2:
-      if (address % 2 == 0) {
-        __atomic_store_n(at<std::uint16_t>(address), static_cast<std::uint16_t>(in[0]), __ATOMIC_RELAXED);
-        return;
-      }
-      break;
-    case 4:
-      if (address % 4 == 0) {
-        __atomic_store_n(at<std::uint32_t>(address), in[0], __ATOMIC_RELAXED);
-        return;
-      }
-      break;
-    default:
-      if (address % 8 == 0 && bytes % 8 == 0) {
-        for (unsigned i = 0; i < bytes / 8; ++i)
-          __atomic_store_n(at<std::uint64_t>(address + 8 * i), joined(in + 2 * i * lanes, 0), __ATOMIC_RELAXED);
-        return;
-      }
-      if (address % 4 == 0) {
-        for (unsigned i = 0; i < bytes / 4; ++i)
-          __atomic_store_n(at<std::uint32_t>(address + 4 * i), in[i * lanes], __ATOMIC_RELAXED);
-        return;
-      }
+  if (bytes == 1) {
+    __atomic_store_n(at<std::uint8_t>(address), static_cast<std::uint8_t>(in[0]), __ATOMIC_RELAXED);
+  } else if (bytes == 2 && address % 2 == 0) {
+    __atomic_store_n(at<std::uint16_t>(address), static_cast<std::uint16_t>(in[0]), __ATOMIC_RELAXED);
+  } else if (bytes % 8 == 0 && address % 8 == 0) {
+    for (unsigned i = 0; i < bytes / 8; ++i)
+      __atomic_store_n(at<std::uint64_t>(address + 8 * i), joined(in + 2 * i * lanes, 0), __ATOMIC_RELAXED);
+  } else if (bytes % 4 == 0 && address % 4 == 0) {
+    for (unsigned i = 0; i < bytes / 4; ++i)
+      __atomic_store_n(at<std::uint32_t>(address + 4 * i), in[i * lanes], __ATOMIC_RELAXED);
+  } else {
+    std::uint32_t words[4];
+    for (unsigned i = 0; i < (bytes + 3) / 4; ++i) words[i] = in[i * lanes];
+    std::memcpy(at<void>(address), words, bytes);
   }
-  std::uint32_t words[4];
-  for (unsigned i = 0; i < (bytes + 3) / 4; ++i) words[i] = in[i * lanes];
-  std::memcpy(at<void>(address), words, bytes);
 }
 
 template <class T>
@@ -157,8 +129,8 @@ const plain::window* plain::holds_all(const access& of, bool write) {
       high = std::max(high, of.address[lane]);
     }
   } else {
-    for (std::uint64_t left = of.active; left; left &= left - 1) {
-      const std::uint64_t address = of.address[std::countr_zero(left)];
+    for (const unsigned lane : active_lanes(of.active)) {
+      const std::uint64_t address = of.address[lane];
       low = std::min(low, address);
       high = std::max(high, address);
     }
@@ -175,15 +147,13 @@ bool plain::each_lane(const access& of, bool write, refusal& no, One one) {
     if (of.active == ~std::uint64_t{0}) {
       for (unsigned lane = 0; lane < lanes; ++lane) one(lane, of.address[lane] + shift);
     } else {
-      for (std::uint64_t left = of.active; left; left &= left - 1) {
-        const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+      for (const unsigned lane : active_lanes(of.active)) {
         one(lane, of.address[lane] + shift);
       }
     }
     return true;
   }
-  for (std::uint64_t left = of.active; left; left &= left - 1) {
-    const unsigned lane = static_cast<unsigned>(std::countr_zero(left));
+  for (const unsigned lane : active_lanes(of.active)) {
     std::uint64_t host = 0;
     if (!translate(of.address[lane], of.bytes, write, host, no)) {
       no.lane = static_cast<int>(lane);
@@ -217,8 +187,8 @@ bool one_address(const access& of) {
   const unsigned first = static_cast<unsigned>(std::countr_zero(of.active));
   const unsigned last = lanes - 1 - static_cast<unsigned>(std::countl_zero(of.active));
   if (first == last || of.address[first] != of.address[last]) return false;
-  for (std::uint64_t left = of.active; left; left &= left - 1)
-    if (of.address[std::countr_zero(left)] != of.address[first]) return false;
+  for (const unsigned lane : active_lanes(of.active))
+    if (of.address[lane] != of.address[first]) return false;
   return true;
 }
 
@@ -234,8 +204,7 @@ bool plain::load(const access& of, std::uint32_t* data, refusal& no) {
     if (!load(one, data, no)) return false;
     const auto from = static_cast<unsigned>(std::countr_zero(of.active));
     for (unsigned i = 0; i < (of.bytes + 3) / 4; ++i)
-      for (std::uint64_t left = of.active; left; left &= left - 1)
-        data[i * lanes + static_cast<unsigned>(std::countr_zero(left))] = data[i * lanes + from];
+      for (const unsigned lane : active_lanes(of.active)) data[i * lanes + lane] = data[i * lanes + from];
     return true;
   }
   return by_width(of.bytes, [&](auto bytes) {
@@ -246,8 +215,7 @@ bool plain::load(const access& of, std::uint32_t* data, refusal& no) {
 void plain::tell_device(const access& of, const std::uint32_t* data) {
   const window* w = holds_all(of, true);
   if (w == nullptr || w->device == nullptr) return;
-  for (std::uint64_t left = of.active; left; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+  for (const unsigned lane : active_lanes(of.active)) {
     w->device->written(of.address[lane], of.bytes == 8 ? joined(data, lane) : data[lane]);
   }
 }
@@ -266,10 +234,9 @@ bool plain::store(const access& of, const std::uint32_t* data, refusal& no) {
 }
 
 bool plain::aligned(const access& of, refusal& no) {
-  for (std::uint64_t left = of.active; left; left &= left - 1) {
-    const int lane = std::countr_zero(left);
+  for (const unsigned lane : active_lanes(of.active)) {
     if (of.address[lane] % of.bytes) {
-      no = {lane, of.address[lane], true, true, "an atomic's address is not a multiple of its size"};
+      no = {static_cast<int>(lane), of.address[lane], true, true, "an atomic's address is not a multiple of its size"};
       return false;
     }
   }

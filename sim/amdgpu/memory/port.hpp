@@ -3,6 +3,7 @@
 // all that a memory model may ask about: the wave, where, how wide, and the scope bits. `plain` does each access at
 // once; a port that delays and reorders has the same face.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -37,6 +38,27 @@ struct refusal {
   std::uint64_t address = 0;
   bool write = false, misaligned = false;
   const char* why = "";
+};
+
+// The active lanes of a mask, in their order: for (unsigned lane : active_lanes(mask)).
+class active_lanes {
+ public:
+  class iterator {
+   public:
+    explicit iterator(std::uint64_t left) : left_(left) {}
+    unsigned operator*() const { return static_cast<unsigned>(std::countr_zero(left_)); }
+    iterator& operator++() { return left_ &= left_ - 1, *this; }
+    bool operator!=(const iterator& o) const { return left_ != o.left_; }
+
+   private:
+    std::uint64_t left_;
+  };
+  explicit active_lanes(std::uint64_t mask) : mask_(mask) {}
+  iterator begin() const { return iterator(mask_); }
+  iterator end() const { return iterator(0); }
+
+ private:
+  std::uint64_t mask_;
 };
 
 enum class atomic_op : std::uint8_t {

@@ -2,7 +2,6 @@
 #include "amdgpu/memory/vector_cache.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace amdgpu {
@@ -24,7 +23,7 @@ void by_line(std::uint64_t address, unsigned bytes, Part part) {
 
 template <class One>
 void each_lane(const access& of, One one) {
-  for (std::uint64_t left = of.active; left; left &= left - 1) one(static_cast<unsigned>(std::countr_zero(left)));
+  for (const unsigned lane : active_lanes(of.active)) one(lane);
 }
 
 }  // namespace

@@ -37,8 +37,7 @@ void prepare(const dev::ring_view&, const queue_image&, dev::ring_state& state, 
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  bnxt_memory m{};
-  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  auto m = memory_of<bnxt_memory>(v, plan);
   m.msns = v.rdma.bnxt.msn_table;
   m.depth_log2 = v.rdma.depth_log2;
   m.doorbell = v.rdma.doorbell;
@@ -46,12 +45,9 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.cq_depth_log2 = v.rdma.cq_depth_log2;
   m.cq_doorbell = v.rdma.bnxt.cq_doorbell;
   m.cq_number = v.rdma.bnxt.cq_id;
-  m.start = plan.ticket_start;
   m.first_psn = plan.first_psn;
   m.path_mtu = plan.path_mtu;
   m.by_slots = v.rdma.bnxt.unit != 1;
-  m.entries = plan.entries;
-  m.completions = plan.completions;
   return std::make_unique<bnxt_queue>(m, number, plan.max_message);
 }
 
@@ -59,8 +55,9 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 
 const family& bnxt_family() {
   static const family row{
-      "bnxt",    dev::ring_kind::bnxt, w::k_wqe_bytes,   4,         k_most_depth, w::k_inline_bytes, w::k_inline_bytes,
-      k_atomics, k_most_cq_depth,      completion_bytes, aux_bytes, set_fields,   prepare,           decode};
+      "bnxt",    dev::ring_kind::bnxt, w::k_wqe_bytes,   k_most_depth, w::k_inline_bytes, w::k_inline_bytes,
+      k_atomics, k_most_cq_depth,      completion_bytes, aux_bytes,    set_fields,        prepare,
+      decode};
   return row;
 }
 

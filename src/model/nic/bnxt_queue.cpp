@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "proxy/decoding.hpp"
-
 namespace xio::model::rdma {
 
 namespace w = wire::bnxt;
@@ -33,14 +31,9 @@ op_error check_doorbell(w::doorbell& bell, std::uint32_t type, std::uint32_t num
 }  // namespace
 
 bnxt_queue::bnxt_queue(const bnxt_memory& memory, std::uint32_t number, std::uint64_t max_message)
-    : memory_(memory),
-      number_(number),
-      max_message_(max_message),
+    : dialect_queue(memory, number, max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
       cq_word_(__atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
-      producer_index_(memory.start),
-      next_(memory.start),
-      done_(memory.start),
       psn_(memory.first_psn & w::k_psn_mask) {}
 
 // --- Doorbells ---------------------------------------------------------------------------------------
@@ -64,9 +57,7 @@ op_error bnxt_queue::poll_cq_doorbell() {
   if (const op_error f = check_doorbell(bell, w::bell_cq, memory_.cq_number, memory_.cq_depth_log2, 1)) return f;
   const std::uint64_t more = fresh(bell, cq_consumer_index_, memory_.cq_depth_log2);
   if (more > std::uint64_t{1} << memory_.cq_depth_log2) return broken(rule::doorbell_phase);
-  if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
-  cq_consumer_index_ += more;
-  return {};
+  return take_back(more);
 }
 
 // --- Entries -----------------------------------------------------------------------------------------

@@ -27,16 +27,12 @@ void prepare(const dev::ring_view& v, const queue_image& image, dev::ring_state&
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  ernic_memory m{};
-  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  auto m = memory_of<ernic_memory>(v, plan);
   m.indices = v.rdma.ernic.indices;
   m.depth_log2 = v.rdma.depth_log2;
   m.doorbell = reinterpret_cast<std::uint32_t*>(v.rdma.doorbell);
   m.cq = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
   m.cq_depth_log2 = v.rdma.cq_depth_log2;
-  m.start = plan.ticket_start;
-  m.entries = plan.entries;
-  m.completions = plan.completions;
   return std::make_unique<ernic_queue>(m, number, plan.max_message);
 }
 
@@ -44,9 +40,8 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 
 const family& ernic_family() {
   static const family row{
-      "ernic", dev::ring_kind::ernic, w::k_wqe_bytes,   4,         k_most_depth, w::k_spare_bytes, w::k_spare_bytes,
-      0,       k_most_cq_depth,       completion_bytes, aux_bytes, set_fields,   prepare,          decode,
-      true};
+      "ernic",         dev::ring_kind::ernic, w::k_wqe_bytes, k_most_depth, w::k_spare_bytes, w::k_spare_bytes, 0,
+      k_most_cq_depth, completion_bytes,      aux_bytes,      set_fields,   prepare,          decode,           true};
   return row;
 }
 

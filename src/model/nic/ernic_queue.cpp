@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/ernic_queue.hpp"
-#include "proxy/decoding.hpp"
 
 namespace xio::model::rdma {
 
@@ -20,13 +19,7 @@ std::uint32_t completed_op_of(std::uint32_t op) {
 }  // namespace
 
 ernic_queue::ernic_queue(const ernic_memory& memory, std::uint32_t number, std::uint64_t max_message)
-    : memory_(memory),
-      number_(number),
-      max_message_(max_message),
-      producer_index_(memory.start),
-      next_(memory.start),
-      done_(memory.start),
-      requests_(std::size_t{1} << memory.depth_log2) {}
+    : dialect_queue(memory, number, max_message), requests_(std::size_t{1} << memory.depth_log2) {}
 
 // --- Doorbell and indices ----------------------------------------------------------------------------
 
@@ -52,10 +45,7 @@ op_error ernic_queue::poll_cq_doorbell() {
   if (head == cq_head_) return {};
   cq_head_ = head;
   if (!w::is_index(head, memory_.cq_depth_log2)) return broken(rule::doorbell_range);
-  const std::uint64_t more = w::between(cq_consumer_index_, head, memory_.cq_depth_log2);
-  if (more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
-  cq_consumer_index_ += more;
-  return {};
+  return take_back(w::between(cq_consumer_index_, head, memory_.cq_depth_log2));
 }
 
 // --- Entries -----------------------------------------------------------------------------------------

@@ -42,9 +42,8 @@ void prepare_collapsed(const dev::ring_view& v, const queue_image& image, dev::r
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  ionic_memory m{};
+  auto m = memory_of<ionic_memory>(v, plan);
   m.face = v.rdma.ionic.version == 1 ? w::interface::v1 : w::interface::v2;
-  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
   m.depth_log2 = v.rdma.depth_log2;
   m.doorbell = v.rdma.doorbell;
   m.cqes = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
@@ -52,9 +51,6 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
   m.cq_depth_log2 = v.rdma.cq_depth_log2;
   m.cq_doorbell = v.rdma.ionic.cq_doorbell;
   m.cq_number = v.rdma.ionic.cq_id;
-  m.start = plan.ticket_start;
-  m.entries = plan.entries;
-  m.completions = plan.completions;
   return std::make_unique<ionic_queue>(m, number, plan.max_message);
 }
 
@@ -64,7 +60,6 @@ const family& ionic_family() {
   static const family row{"ionic",
                           dev::ring_kind::ionic,
                           w::k_wqe_bytes,
-                          4,
                           k_most_depth,
                           w::k_inline_bytes,
                           w::k_inline_bytes,
@@ -79,13 +74,10 @@ const family& ionic_family() {
 }
 
 const family& ionic_v1_family() {
-  static const family row{"ionic_v1",        dev::ring_kind::ionic,
-                          w::k_wqe_bytes,    4,
-                          k_most_depth / 2,  w::k_inline_bytes,
-                          w::k_inline_bytes, 0,
-                          k_most_cq_depth,   queue_bytes,
-                          aux_bytes,         set_queue,
-                          prepare_any,       decode};
+  static const family row{
+      "ionic_v1", dev::ring_kind::ionic, w::k_wqe_bytes, k_most_depth / 2, w::k_inline_bytes, w::k_inline_bytes,
+      0,          k_most_cq_depth,       queue_bytes,    aux_bytes,        set_queue,         prepare_any,
+      decode};
   return row;
 }
 

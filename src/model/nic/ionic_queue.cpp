@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "proxy/decoding.hpp"
-
 namespace xio::model::rdma {
 
 namespace w = wire::ionic;
@@ -30,14 +28,9 @@ constexpr std::uint32_t k_flags = w::flag_fence | w::flag_solicited | w::flag_in
 }  // namespace
 
 ionic_queue::ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message)
-    : memory_(memory),
-      number_(number),
-      max_message_(max_message),
+    : dialect_queue(memory, number, max_message),
       word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
-      cq_word_(memory.collapsed ? 0 : __atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)),
-      producer_index_(memory.start),
-      next_(memory.start),
-      done_(memory.start) {}
+      cq_word_(memory.collapsed ? 0 : __atomic_load_n(memory.cq_doorbell, __ATOMIC_RELAXED)) {}
 
 // --- Doorbells ---------------------------------------------------------------------------------------
 
@@ -66,10 +59,8 @@ op_error ionic_queue::poll_cq_doorbell() {
   const std::uint64_t mask = (std::uint64_t{1} << memory_.cq_depth_log2) - 1;
   if (bell.reserved != 0) return broken(rule::doorbell_reserved);
   if (bell.qid != memory_.cq_number) return broken(rule::doorbell_queue);
-  const std::uint64_t more = (bell.index - cq_consumer_index_) & mask;
-  if (bell.index > mask || more > cq_producer_index_ - cq_consumer_index_) return broken(rule::doorbell_range);
-  cq_consumer_index_ += more;
-  return {};
+  if (bell.index > mask) return broken(rule::doorbell_range);
+  return take_back((bell.index - cq_consumer_index_) & mask);
 }
 
 // --- Entries -----------------------------------------------------------------------------------------

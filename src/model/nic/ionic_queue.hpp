@@ -2,37 +2,28 @@
 // The ionic dialect: coloured entries of include/xio/wire/ionic.hpp, doorbells that say an index, completions by
 // message number in one collapsed CQE or in a coloured completion queue.
 #pragma once
-#include "proxy/ring_memory.hpp"
-#include "proxy/wire_queue.hpp"
+#include "model/nic/dialect_queue.hpp"
 #include "xio/wire/ionic.hpp"
 
 namespace xio::model::rdma {
 
-using namespace xio::proxy;
-
 // Outlives the queue.
-struct ionic_memory {
+struct ionic_memory : dialect_memory {
   wire::ionic::interface face;
-  const std::uint32_t* slots;  // entries of 64 bytes
-  std::uint32_t depth_log2;    // at most 15
+  std::uint32_t depth_log2;  // at most 15
   const std::uint64_t* doorbell;
   std::uint32_t* cqes;               // entries of 32 bytes
   bool collapsed;                    // there is one, and it is overwritten
   std::uint32_t cq_depth_log2;       // of a completion queue, at most 15
   const std::uint64_t* cq_doorbell;  // and what its reader rings
   std::uint32_t cq_number;
-  // Position of the first entry, a multiple of the depth. Hardware starts at 0; tests start near a wrap.
-  std::uint64_t start;
-  // Where slots and completions are; doorbells are host memory.
-  ring_memory entries = {}, completions = {};
 };
 
-class ionic_queue final : public wire_queue {
+class ionic_queue final : public dialect_queue<ionic_memory, wire::ionic::k_wqe_dwords> {
  public:
   ionic_queue(const ionic_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
   op_error poll_doorbells() override;
-  bool waiting() const override { return next_ != producer_index_; }
   op_error fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, op_error f) override;
@@ -49,17 +40,7 @@ class ionic_queue final : public wire_queue {
   void post_cqe(std::uint32_t type, bool error, std::uint32_t status_or_length, std::uint64_t count,
                 std::uint64_t index);
 
-  const ionic_memory memory_;
-  const std::uint32_t number_;
-  const std::uint64_t max_message_;
-  std::uint64_t word_, cq_word_;         // the doorbells as they were last
-  std::uint64_t producer_index_;         // entries below were announced
-  std::uint64_t next_;                   // the next entry to take
-  std::uint64_t done_;                   // entries below have ended
-  std::uint64_t cq_producer_index_ = 0;  // CQEs written
-  std::uint64_t cq_consumer_index_ = 0;  // CQEs that the reader has given back
-  // The entry being decoded, out of the ring, which is the device's to change.
-  std::uint32_t entry_[wire::ionic::k_wqe_dwords];
+  std::uint64_t word_, cq_word_;  // the doorbells as they were last
 };
 
 }  // namespace xio::model::rdma

@@ -33,17 +33,13 @@ void prepare_queue(const dev::ring_view& v, const queue_image& image, dev::ring_
 }
 
 std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_plan& plan, std::uint32_t number) {
-  mlx5_memory m{};
-  m.slots = reinterpret_cast<const std::uint32_t*>(v.slots);
+  auto m = memory_of<mlx5_memory>(v, plan);
   m.depth = v.depth;
   m.doorbell_record = v.rdma.mlx5.doorbell_record;
   m.doorbell = v.rdma.doorbell;
   m.cqe = reinterpret_cast<std::uint32_t*>(v.rdma.completions);
-  m.start = plan.ticket_start;
   m.queued_cq = v.rdma.cq_depth != 0;
   m.cq_depth_log2 = v.rdma.cq_depth_log2;
-  m.entries = plan.entries;
-  m.completions = plan.completions;
   return std::make_unique<mlx5_queue>(m, number, plan.max_message);
 }
 
@@ -53,7 +49,6 @@ const family& mlx5_family() {
   static const family row{"mlx5",
                           dev::ring_kind::mlx5,
                           wire::mlx5::k_block_bytes,
-                          4,
                           k_most_depth,
                           wire::mlx5::k_inline_in_block,
                           wire::mlx5::k_gather_bytes,

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "proxy/decoding.hpp"
-
 namespace xio::model::rdma {
 
 namespace w = wire::mlx5;
@@ -17,12 +15,7 @@ constexpr std::uint32_t k_flags = w::k_ask_completion | w::k_solicited | 0xe0;
 }  // namespace
 
 mlx5_queue::mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message)
-    : memory_(memory),
-      number_(number),
-      max_message_(max_message),
-      word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)),
-      producer_index_(memory.start),
-      next_(memory.start) {}
+    : dialect_queue(memory, number, max_message), word_(__atomic_load_n(memory.doorbell, __ATOMIC_RELAXED)) {}
 
 op_error mlx5_queue::poll_doorbells() {
   if (!rung_since(memory_.doorbell, word_)) return {};

@@ -1,39 +1,31 @@
 // SPDX-License-Identifier: MIT
 // The mlx5 dialect: work queue entries of include/xio/wire/mlx5.hpp, a doorbell record and word, a collapsed CQE.
 #pragma once
-#include "proxy/ring_memory.hpp"
-#include "proxy/wire_queue.hpp"
+#include "model/nic/dialect_queue.hpp"
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::model::rdma {
 
-using namespace xio::proxy;
-
 // Outlives the queue.
-struct mlx5_memory {
-  const std::uint32_t* slots;            // depth entries of 64 bytes
+struct mlx5_memory : dialect_memory {
   std::uint32_t depth;                   // a power of two, at most 32768
   const std::uint32_t* doorbell_record;  // send word of the doorbell record, or null: the queue pair has none
   const std::uint64_t* doorbell;         // the 8 bytes of the UAR that this queue rings
   std::uint32_t* cqe;                    // 64 bytes; op_own invalid to begin with
-  // Index of the first entry. Hardware starts at 0; tests start near a wrap.
-  std::uint64_t start;
   // A collapsed CQ shows the newest CQE only, so those of flushed entries cover the one that says why. Off: the first
   // error stays to be read, which hardware does not promise. On: as bad as it gets.
   bool flushes_cover_error;
   // An ordinary completion queue of 1 << cq_depth_log2 entries in the collapsed one's place. Its overrun is ignored.
   bool queued_cq;
   std::uint32_t cq_depth_log2;
-  // Where slots and completions are; doorbell and record are host memory.
-  ring_memory entries = {}, completions = {};
 };
 
-class mlx5_queue final : public wire_queue {
+class mlx5_queue final
+    : public dialect_queue<mlx5_memory, wire::mlx5::k_max_segments * wire::mlx5::k_segment_dwords + 4> {
  public:
   mlx5_queue(const mlx5_memory& memory, std::uint32_t number, std::uint64_t max_message);
 
   op_error poll_doorbells() override;
-  bool waiting() const override { return next_ != producer_index_; }
   op_error fetch(op& out) override;
   void complete(const receipt& r) override;
   void complete_in_error(const receipt& r, op_error f) override;
@@ -52,15 +44,7 @@ class mlx5_queue final : public wire_queue {
   const std::uint32_t* slot(std::uint64_t ticket) const;
   void post_cqe(const receipt& r, std::uint32_t cqe_opcode, std::uint32_t syndromes);
 
-  const mlx5_memory memory_;
-  const std::uint32_t number_;
-  const std::uint64_t max_message_;
-  std::uint64_t word_;                   // the doorbell as it was last
-  std::uint64_t producer_index_;         // entries below were announced
-  std::uint64_t next_;                   // the next entry to take
-  std::uint64_t cq_producer_index_ = 0;  // CQEs written
-  // The entry being decoded, out of the ring: it may wrap, and the ring is the device's to change.
-  std::uint32_t entry_[wire::mlx5::k_max_segments * wire::mlx5::k_segment_dwords + 4];
+  std::uint64_t word_;  // the doorbell as it was last
 };
 
 }  // namespace xio::model::rdma

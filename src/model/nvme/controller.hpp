@@ -180,7 +180,8 @@ class controller : public progress::device {
   bool check_doorbells();
   bool check_tail(std::uint32_t qid, submission_queue& sq);
   bool check_head(std::uint32_t qid, completion_queue& cq);
-  bool poll_shadow(submission_queue& sq, std::uint32_t qid);
+  template <class Set>
+  bool poll_shadow(shadow_words& s, const std::uint32_t& at, std::uint32_t entries, const Set& set);
   bool make_room(std::uint32_t qid, completion_queue& cq);
   void check_strangers();
   bool set_tail(std::uint32_t qid, submission_queue& sq, std::uint32_t value);
@@ -188,6 +189,7 @@ class controller : public progress::device {
   void refuse_doorbell(std::uint32_t qid, std::uint32_t value, std::uint32_t dw0);
   void shadow_queue(std::uint32_t qid, submission_queue& sq) const;
   void shadow_queue(std::uint32_t qid, completion_queue& cq) const;
+  void find_shadow(std::uint32_t qid, shadow_words& s, std::uint32_t at, std::uint32_t event_index) const;
   std::uint32_t configure_doorbell_buffers(const sqe& command);
 
   // admin.cpp

@@ -36,29 +36,28 @@ bool controller::check_tail(std::uint32_t qid, submission_queue& sq) {
   // With a shadow the register only wakes: the drive may have seen this value there already, and a later one.
   if (written && *written >= sq.entries) refuse_doorbell(qid, *written, w::k_event_invalid_doorbell_value);
   if (written) sq.shadow.awake = true;
-  return sq.shadow.awake && poll_shadow(sq, qid);
+  return sq.shadow.awake &&
+         poll_shadow(sq.shadow, sq.tail, sq.entries, [&](std::uint32_t value) { return set_tail(qid, sq, value); });
 }
 
-bool controller::poll_shadow(submission_queue& sq, std::uint32_t qid) {
-  shadow_words& s = sq.shadow;
+// Follows a queue's shadow: `set` takes a new value to `at`, or refuses it. True if it took one.
+template <class Set>
+bool controller::poll_shadow(shadow_words& s, const std::uint32_t& at, std::uint32_t entries, const Set& set) {
   std::uint32_t value = __atomic_load_n(s.value, __ATOMIC_ACQUIRE);
-  if (value == sq.tail && ++s.idle > shape_.shadow_turns) {
+  if (value == at && ++s.idle > shape_.shadow_turns) {
     // To sleep: the driver that moves on from here shall ring. It may have moved before it could see that.
-    __atomic_store_n(s.event_index, sq.tail, __ATOMIC_SEQ_CST);
+    __atomic_store_n(s.event_index, at, __ATOMIC_SEQ_CST);
     value = __atomic_load_n(s.value, __ATOMIC_SEQ_CST);
-    s.awake = value != sq.tail;
+    s.awake = value != at;
     s.idle = 0;
   }
-  if (value == sq.tail || value == s.refused) return false;
+  if (value == at || value == s.refused) return false;
   s.idle = 0;
-  if (!set_tail(qid, sq, value)) {
-    s.refused = value;
-    return true;
-  }
-  s.refused = ~0u;
-  // Behind the tail: the driver cannot pass it without room that it does not have, so it rings nothing.
-  __atomic_store_n(s.event_index, before(sq.tail, sq.entries), __ATOMIC_RELEASE);
-  return true;
+  const bool taken = set(value);
+  s.refused = taken ? ~0u : value;
+  // Behind `at`: the driver cannot pass it without room that it does not have, so it rings nothing.
+  if (taken) __atomic_store_n(s.event_index, before(at, entries), __ATOMIC_RELEASE);
+  return taken;
 }
 
 bool controller::check_head(std::uint32_t qid, completion_queue& cq) {
@@ -76,24 +75,8 @@ bool controller::check_head(std::uint32_t qid, completion_queue& cq) {
 
 // The queue is full as far as the drive knows. A shadow is only read now: true if there is room.
 bool controller::make_room(std::uint32_t qid, completion_queue& cq) {
-  shadow_words& s = cq.shadow;
-  if (s.value == nullptr || !s.awake) return false;
-  std::uint32_t value = __atomic_load_n(s.value, __ATOMIC_ACQUIRE);
-  if (value == cq.head && ++s.idle > shape_.shadow_turns) {
-    __atomic_store_n(s.event_index, cq.head, __ATOMIC_SEQ_CST);
-    value = __atomic_load_n(s.value, __ATOMIC_SEQ_CST);
-    s.awake = value != cq.head;
-    s.idle = 0;
-  }
-  if (value == cq.head || value == s.refused) return false;
-  s.idle = 0;
-  if (!set_head(qid, cq, value)) {
-    s.refused = value;
-    return false;
-  }
-  s.refused = ~0u;
-  __atomic_store_n(s.event_index, before(cq.head, cq.entries), __ATOMIC_RELEASE);
-  return true;
+  return cq.shadow.value != nullptr && cq.shadow.awake &&
+         poll_shadow(cq.shadow, cq.head, cq.entries, [&](std::uint32_t value) { return set_head(qid, cq, value); });
 }
 
 // Doorbells of queues that are not there.
@@ -144,25 +127,21 @@ void controller::refuse_doorbell(std::uint32_t qid, std::uint32_t value, std::ui
 
 // --- Shadows -----------------------------------------------------------------------------------------
 
-// Admin queues have none.
 void controller::shadow_queue(std::uint32_t qid, submission_queue& sq) const {
-  if (shadow_ == nullptr || qid == 0) return;
-  const std::uint32_t at = w::shadow_sq_tail(qid, shape_.doorbell_stride);
-  if (at + 4 > page_) return;
-  sq.shadow.value = reinterpret_cast<const std::uint32_t*>(shadow_ + at);
-  sq.shadow.event_index = reinterpret_cast<std::uint32_t*>(event_index_ + at);
-  sq.shadow.awake = true;
-  __atomic_store_n(sq.shadow.event_index, before(sq.tail, sq.entries), __ATOMIC_RELEASE);
+  find_shadow(qid, sq.shadow, w::shadow_sq_tail(qid, shape_.doorbell_stride), before(sq.tail, sq.entries));
 }
 
 void controller::shadow_queue(std::uint32_t qid, completion_queue& cq) const {
-  if (shadow_ == nullptr || qid == 0) return;
-  const std::uint32_t at = w::shadow_cq_head(qid, shape_.doorbell_stride);
-  if (at + 4 > page_) return;
-  cq.shadow.value = reinterpret_cast<const std::uint32_t*>(shadow_ + at);
-  cq.shadow.event_index = reinterpret_cast<std::uint32_t*>(event_index_ + at);
-  cq.shadow.awake = true;
-  __atomic_store_n(cq.shadow.event_index, before(cq.head, cq.entries), __ATOMIC_RELEASE);
+  find_shadow(qid, cq.shadow, w::shadow_cq_head(qid, shape_.doorbell_stride), before(cq.head, cq.entries));
+}
+
+// Admin queues have none.
+void controller::find_shadow(std::uint32_t qid, shadow_words& s, std::uint32_t at, std::uint32_t event_index) const {
+  if (shadow_ == nullptr || qid == 0 || at + 4 > page_) return;
+  s.value = reinterpret_cast<const std::uint32_t*>(shadow_ + at);
+  s.event_index = reinterpret_cast<std::uint32_t*>(event_index_ + at);
+  s.awake = true;
+  __atomic_store_n(s.event_index, event_index, __ATOMIC_RELEASE);
 }
 
 std::uint32_t controller::configure_doorbell_buffers(const sqe& command) {

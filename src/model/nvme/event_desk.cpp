@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/nvme/event_desk.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 namespace xio::model::nvme {

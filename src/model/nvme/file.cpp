@@ -12,8 +12,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 

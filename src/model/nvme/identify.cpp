@@ -22,6 +22,13 @@ void put_text(std::byte* page, std::uint32_t offset, std::size_t width, const ch
   std::memcpy(page + offset, text, std::min(width, std::strlen(text)));
 }
 
+// Features of any value, which the drive keeps and does nothing about.
+bool is_kept_only(w::feature f) {
+  return f == w::feature::arbitration || f == w::feature::temperature_threshold || f == w::feature::error_recovery ||
+         f == w::feature::interrupt_coalescing || f == w::feature::write_atomicity ||
+         f == w::feature::async_event_configuration;
+}
+
 }  // namespace
 
 std::uint32_t controller::identify(const sqe& command) {
@@ -105,13 +112,8 @@ std::uint32_t controller::set_features(const sqe& command, std::uint32_t* result
     case w::feature::power_management:
       if (value != 0) return w::k_invalid_field;  // there is power state 0
       break;
-    case w::feature::arbitration:
-    case w::feature::temperature_threshold:
-    case w::feature::error_recovery:
-    case w::feature::interrupt_coalescing:
-    case w::feature::write_atomicity:
-    case w::feature::async_event_configuration: break;
-    default: return w::k_invalid_field;
+    default:
+      if (!is_kept_only(f)) return w::k_invalid_field;
   }
   settings_[command.dw[10] & 0xff] = value;
   return w::k_ok;
@@ -125,7 +127,8 @@ bool controller::write_cache_on() const {
 
 std::uint32_t controller::get_features(const sqe& command, std::uint32_t* result) {
   const auto kept = settings_.find(command.dw[10] & 0xff);
-  switch (static_cast<w::feature>(command.dw[10] & 0xff)) {
+  const auto f = static_cast<w::feature>(command.dw[10] & 0xff);
+  switch (f) {
     case w::feature::number_of_queues:
       *result = w::make_queue_counts(std::max(1u, granted_sqs_), std::max(1u, granted_cqs_));
       return w::k_ok;
@@ -133,14 +136,10 @@ std::uint32_t controller::get_features(const sqe& command, std::uint32_t* result
       if (!shape_.write_cache) return w::k_invalid_field;
       *result = kept == settings_.end() ? 1 : kept->second;
       return w::k_ok;
-    case w::feature::power_management:
-    case w::feature::arbitration:
-    case w::feature::temperature_threshold:
-    case w::feature::error_recovery:
-    case w::feature::interrupt_coalescing:
-    case w::feature::write_atomicity:
-    case w::feature::async_event_configuration: *result = kept == settings_.end() ? 0 : kept->second; return w::k_ok;
-    default: return w::k_invalid_field;
+    default:
+      if (f != w::feature::power_management && !is_kept_only(f)) return w::k_invalid_field;
+      *result = kept == settings_.end() ? 0 : kept->second;
+      return w::k_ok;
   }
 }
 

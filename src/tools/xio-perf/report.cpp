@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-perf/report.hpp"
+#include "tools/words.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,14 +150,6 @@ std::string cpu_name() {
   return fmt::format("{}, {} cores", model, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-std::string now() {
-  const std::time_t t = std::time(nullptr);
-  std::tm utc{};
-  char text[32] = "";
-  if (gmtime_r(&t, &utc) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
-
 std::string gpu_name() {
   int device = 0;
   hipDeviceProp_t about{};
@@ -182,7 +175,7 @@ tools::facts facts_of(const machine_shape& m, int n_pes) {
           {"platform", tools::platform()},
           {"gpu", m.host ? "none: kernels run on CPU threads, emulated" : gpu_name()},
           {"pes", std::to_string(n_pes)},
-          {"time", now()}};
+          {"time", tools::utc_now("%Y-%m-%dT%H:%M:%SZ")}};
 }
 
 carrier carrier_of(const std::string& route, const machine_shape& m) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 
 #include "config.h"
 #include "ctx/stripes.hpp"
@@ -17,6 +18,7 @@
 #include "tools/overwrite.hpp"
 #include "tools/size_text.hpp"
 #include "tools/standard_streams.hpp"
+#include "tools/words.hpp"
 #include "transport/nvme/file_name.hpp"
 
 namespace xio::perf {
@@ -24,111 +26,78 @@ namespace {
 
 // Names in the order in which help lists them, the preferred one of a value first.
 template <class T>
-using names = std::vector<std::pair<std::string, T>>;
+struct named {
+  const char* name;
+  T value;
+};
+template <class T>
+using names = std::span<const named<T>>;
 
-const names<scope>& scopes() {
-  static const names<scope> all{{"thread", scope::thread},
-                                {"wave", scope::wave},
-                                {"block", scope::block},
-                                {"warp", scope::wave},
-                                {"workgroup", scope::block}};
-  return all;
-}
+constexpr named<scope> k_scopes[] = {{"thread", scope::thread}, {"wave", scope::wave},       {"block", scope::block},
+                                     {"warp", scope::wave},     {"workgroup", scope::block}, {"all", scope::thread}};
 
-const names<atomic_op>& atomics() {
-  using enum atomic_op;
-  static const names<atomic_op> all{{"inc", inc},
-                                    {"add", add},
-                                    {"set", set},
-                                    {"and", bit_and},
-                                    {"or", bit_or},
-                                    {"xor", bit_xor},
-                                    {"fetch", fetch},
-                                    {"swap", swap},
-                                    {"compare_swap", compare_swap},
-                                    {"fetch_inc", fetch_inc},
-                                    {"fetch_add", fetch_add},
-                                    {"fetch_and", fetch_and},
-                                    {"fetch_or", fetch_or},
-                                    {"fetch_xor", fetch_xor}};
-  return all;
-}
+constexpr named<atomic_op> k_atomics[] = {{"inc", atomic_op::inc},
+                                          {"add", atomic_op::add},
+                                          {"set", atomic_op::set},
+                                          {"and", atomic_op::bit_and},
+                                          {"or", atomic_op::bit_or},
+                                          {"xor", atomic_op::bit_xor},
+                                          {"fetch", atomic_op::fetch},
+                                          {"swap", atomic_op::swap},
+                                          {"compare_swap", atomic_op::compare_swap},
+                                          {"fetch_inc", atomic_op::fetch_inc},
+                                          {"fetch_add", atomic_op::fetch_add},
+                                          {"fetch_and", atomic_op::fetch_and},
+                                          {"fetch_or", atomic_op::fetch_or},
+                                          {"fetch_xor", atomic_op::fetch_xor},
+                                          {"all", atomic_op::inc}};
 
 struct value_type {
   std::uint32_t bytes;
   bool floating;
 };
+constexpr named<value_type> k_value_types[] = {
+    {"int", {4, false}},     {"uint", {4, false}},     {"int32", {4, false}},     {"uint32", {4, false}},
+    {"int32_t", {4, false}}, {"uint32_t", {4, false}}, {"float", {4, true}},      {"long", {8, false}},
+    {"ulong", {8, false}},   {"longlong", {8, false}}, {"ulonglong", {8, false}}, {"int64", {8, false}},
+    {"uint64", {8, false}},  {"int64_t", {8, false}},  {"uint64_t", {8, false}},  {"size", {8, false}},
+    {"ptrdiff", {8, false}}, {"double", {8, true}},    {"fp16", {2, true}},       {"bf16", {2, true}}};
 
-const names<value_type>& value_types() {
-  static const names<value_type> all{
-      {"int", {4, false}},     {"uint", {4, false}},     {"int32", {4, false}},     {"uint32", {4, false}},
-      {"int32_t", {4, false}}, {"uint32_t", {4, false}}, {"float", {4, true}},      {"long", {8, false}},
-      {"ulong", {8, false}},   {"longlong", {8, false}}, {"ulonglong", {8, false}}, {"int64", {8, false}},
-      {"uint64", {8, false}},  {"int64_t", {8, false}},  {"uint64_t", {8, false}},  {"size", {8, false}},
-      {"ptrdiff", {8, false}}, {"double", {8, true}},    {"fp16", {2, true}},       {"bf16", {2, true}}};
-  return all;
-}
+constexpr named<xio_route_t> k_routes[] = {
+    {"auto", XIO_ROUTE_AUTO}, {"direct", XIO_ROUTE_DIRECT}, {"rdma", XIO_ROUTE_RDMA}, {"sdma", XIO_ROUTE_SDMA}};
 
-const names<xio_route_t>& routes() {
-  static const names<xio_route_t> all{
-      {"auto", XIO_ROUTE_AUTO}, {"direct", XIO_ROUTE_DIRECT}, {"rdma", XIO_ROUTE_RDMA}, {"sdma", XIO_ROUTE_SDMA}};
-  return all;
-}
-
-const names<tools::table_format>& formats() {
-  static const names<tools::table_format> all{
-      {"table", tools::table_format::table}, {"csv", tools::table_format::csv}, {"json", tools::table_format::json}};
-  return all;
-}
+constexpr named<tools::table_format> k_formats[] = {
+    {"table", tools::table_format::table}, {"csv", tools::table_format::csv}, {"json", tools::table_format::json}};
 
 // NVSHMEM's, whose put tests can also get.
-const names<bool>& directions() {
-  static const names<bool> all{{"write", false}, {"read", true}};
-  return all;
-}
+constexpr named<bool> k_directions[] = {{"write", false}, {"read", true}};
+constexpr named<bool> k_accesses[] = {{"sequential", false}, {"scattered", true}};
 
-const names<bool>& accesses() {
-  static const names<bool> all{{"sequential", false}, {"scattered", true}};
-  return all;
-}
-
-const names<xio_reduction>& reductions() {
-  using enum xio_reduction;
-  static const names<xio_reduction> all{{"sum", sum},     {"prod", prod}, {"min", min},    {"max", max},
-                                        {"and", bit_and}, {"or", bit_or}, {"xor", bit_xor}};
-  return all;
-}
+constexpr named<xio_reduction> k_reductions[] = {{"sum", xio_reduction::sum},     {"prod", xio_reduction::prod},
+                                                 {"min", xio_reduction::min},     {"max", xio_reduction::max},
+                                                 {"and", xio_reduction::bit_and}, {"or", xio_reduction::bit_or},
+                                                 {"xor", xio_reduction::bit_xor}};
 
 template <class T>
-std::string list_of(const names<T>& all) {
+std::string list_of(names<T> all) {
   std::string text;
-  for (const auto& [name, value] : all) text += (text.empty() ? "" : "|") + name;
+  for (const auto& [name, value] : all) text += (text.empty() ? "" : "|") + std::string(name);
   return text;
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t from = 0; from <= text.size();) {
-    const auto comma = std::min(text.find(',', from), text.size());
-    words.push_back(text.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return words;
 }
 
 // An option that takes one of some names, or several of them with commas.
 template <class T>
-void add_choice(tools::command& app, const std::string& flags, const names<T>& all, const std::string& text,
-                bool several, std::function<void(const std::string&, const T&)> take) {
-  const auto choose = [&all, flags, several, take](const std::string& given) {
+void add_choice(tools::command& app, const std::string& flags, names<T> all, const std::string& text, bool several,
+                std::function<void(const std::string&, const T&)> take) {
+  const auto choose = [all, flags, several, take](const std::string& given) {
     std::vector<std::string> known;
     for (const auto& [name, value] : all) known.push_back(name);
-    for (const std::string& word : several ? split(given) : std::vector{given}) {
+    for (const std::string& word : several ? tools::split(given) : std::vector{given}) {
       const auto at = std::find(known.begin(), known.end(), word);
       if (at == known.end())
         throw tools::wrong_word(flags.substr(flags.rfind(',') + 1),
                                 "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
-      take(word, all[static_cast<std::size_t>(at - known.begin())].second);
+      take(word, all[static_cast<std::size_t>(at - known.begin())].value);
     }
   };
   app.call(flags, choose, text + " (" + list_of(all) + ")").type("NAME");
@@ -141,7 +110,8 @@ void add_sizes(tools::command& app, settings& s) {
   const auto high = app.size("-e,--max_size", s.largest, "largest size", 1, k_most_bytes).default_text("");
   const auto step = app.number("-f,--step", s.factor, "each size is the last one times this", 2, 1024);
   const auto list = [&s](const std::string& given) {
-    for (const std::string& word : split(given)) s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
+    for (const std::string& word : tools::split(given))
+      s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
     std::sort(s.sizes.begin(), s.sizes.end());
     s.sizes.erase(std::unique(s.sizes.begin(), s.sizes.end()), s.sizes.end());
   };
@@ -164,11 +134,8 @@ void add_shape(tools::command& app, settings& s) {
          "launches of a bandwidth test, each a sample, and one before that does not count; on a GPU 11", 100000);
   number("-c,--ctas", s.ctas, "workgroups of bandwidth and drive tests; on a GPU 32, and 1 for drives", 65535);
   number("-t,--threads_per_cta", s.threads, "threads of each workgroup; on a GPU 256, and 32 for drives", 1024);
-  auto with_all = scopes();
-  with_all.emplace_back("all", scope::thread);
-  static const names<scope> known = with_all;
   add_choice<scope>(
-      app, "-s,--scope", known,
+      app, "-s,--scope", k_scopes,
       "the threads that call together; several with commas; otherwise thread, and block for put_bw, get_bw and "
       "collectives with data",
       true, [&](const std::string& name, scope v) {
@@ -178,25 +145,22 @@ void add_shape(tools::command& app, settings& s) {
 }
 
 void add_ops(tools::command& app, settings& s) {
-  add_choice<value_type>(app, "-d,--datatype", value_types(), "type of the values of p, g and atomics", false,
+  add_choice<value_type>(app, "-d,--datatype", k_value_types, "type of the values of p, g and atomics", false,
                          [&](const auto&, const value_type& v) {
                            s.element = v.bytes;
                            s.floating = v.floating;
                          });
-  auto with_all = atomics();
-  with_all.emplace_back("all", atomic_op::inc);
-  static const names<atomic_op> known = with_all;
-  add_choice<atomic_op>(app, "-a,--atomic_op", known,
+  add_choice<atomic_op>(app, "-a,--atomic_op", k_atomics,
                         "which atomic; several with commas; otherwise fetch_add, and add for atomic_bw", true,
                         [&](const std::string& name, atomic_op v) {
                           if (name != "all") s.atomics.push_back(v);
-                          for (const auto& [each, op] : atomics())
-                            if (name == "all") s.atomics.push_back(op);
+                          for (const auto& each : names<atomic_op>(k_atomics).first(std::size(k_atomics) - 1))
+                            if (name == "all") s.atomics.push_back(each.value);
                         });
-  add_choice<xio_reduction>(app, "-o,--reduce_op", reductions(), "how reduces combine words of 4 bytes; otherwise sum",
+  add_choice<xio_reduction>(app, "-o,--reduce_op", k_reductions, "how reduces combine words of 4 bytes; otherwise sum",
                             false, [&](const auto&, xio_reduction v) { s.reduction = v; });
   const auto teams = [&s](const std::string& given) {
-    for (const std::string& word : split(given)) {
+    for (const std::string& word : tools::split(given)) {
       const std::uint64_t n = tools::size_in("--team", word, 1, 1 << 20);
       s.teams.push_back(static_cast<std::uint32_t>(n));
     }
@@ -204,7 +168,7 @@ void add_ops(tools::command& app, settings& s) {
   app.call("--team", teams,
            "members of the teams of collectives, the first of all PEs; several with commas; otherwise all")
       .type("NUMBER");
-  add_choice<bool>(app, "--dir", directions(), "refuses tests that go the other way", false,
+  add_choice<bool>(app, "--dir", k_directions, "refuses tests that go the other way", false,
                    [&](const auto&, bool reads) { s.reads = reads; });
   app.flag("--bidir", s.bidirectional, "every PE sends at the same time");
   app.flag("--report_msgrate,--msgrate", s.message_rate, "messages per second as well");
@@ -212,16 +176,16 @@ void add_ops(tools::command& app, settings& s) {
 }
 
 void add_ways(tools::command& app, settings& s) {
-  add_choice<xio_route_t>(app, "--route", routes(), "forces the way of all ops; otherwise XIO_ROUTE", false,
+  add_choice<xio_route_t>(app, "--route", k_routes, "forces the way of all ops; otherwise XIO_ROUTE", false,
                           [&](const auto&, xio_route_t v) { s.route = v; });
   app.word("--storage", s.storage, "drive of nvme_read and nvme_write, as \"file:PATH\"; otherwise a file of its own")
       .type("NAME");
-  add_choice<bool>(app, "--access", accesses(), "order of the places of nvme_read and nvme_write", false,
+  add_choice<bool>(app, "--access", k_accesses, "order of the places of nvme_read and nvme_write", false,
                    [&](const auto&, bool scattered) { s.scattered = scattered; });
   app.flag("--direct", s.direct, "nvme_read and nvme_write of a file go past the page cache, where that can be");
   app.flag("--i-know", s.i_know,
            "nvme_write may write over what is on that drive, or over a file's data that no test wrote");
-  add_choice<tools::table_format>(app, "--format", formats(), "what is printed", false,
+  add_choice<tools::table_format>(app, "--format", k_formats, "what is printed", false,
                                   [&](const auto&, tools::table_format v) { s.format = v; });
   app.flag("--wide", s.wide, "the table has all its columns, also beyond 80 characters");
   app.call(
@@ -229,17 +193,6 @@ void add_ways(tools::command& app, settings& s) {
          "when ops began and ended, as XIO_TRACE has it, one file a PE")
       .type("FILE");
   app.word("--plot", s.plot, "draws medians and p99, or bandwidths, into this PNG file, by gnuplot").type("FILE.png");
-}
-
-bool is_on_path(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
-  for (std::size_t from = 0; from <= rest.size();) {
-    const auto colon = std::min(rest.find(':', from), rest.size());
-    if (access((rest.substr(from, colon - from) + "/" + program).c_str(), X_OK) == 0) return true;
-    from = colon + 1;
-  }
-  return false;
 }
 
 bool is_read(const test& t) {
@@ -274,7 +227,7 @@ bool is_in_all(const settings& s, const test& t) {
 // Finds the tests of the command line; returns what is wrong with their names, or an empty text.
 std::string choose_tests(const std::vector<std::string>& wanted, settings& s) {
   for (const std::string& list : wanted)
-    for (const std::string& name : split(list)) {
+    for (const std::string& name : tools::split(list)) {
       const test* t = find_test(name);
       if (name == "all")
         s.all = true;
@@ -338,7 +291,8 @@ std::string objection(const settings& s) {
     return fmt::format("--plot {}: that is no file; give the name of a new PNG, or of one to replace", s.plot);
   if (std::ifstream old(s.plot); old && old.peek() != EOF && old.peek() != 0x89)
     return fmt::format("--plot {}: that file is no PNG, and stays as it is; name another", s.plot);
-  if (!is_on_path("gnuplot")) return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
+  if (tools::find_on_path("gnuplot").empty())
+    return "--plot needs gnuplot, which is not on PATH; install it (Debian: gnuplot-nox)";
   return "";
 }
 
@@ -357,9 +311,9 @@ std::string footer() {
 
 }  // namespace
 
-const char* name_of(scope s) { return scopes()[static_cast<std::size_t>(s)].first.c_str(); }
-const char* name_of(atomic_op op) { return atomics()[static_cast<std::size_t>(op)].first.c_str(); }
-const char* name_of(xio_reduction op) { return reductions()[static_cast<std::size_t>(op)].first.c_str(); }
+const char* name_of(scope s) { return k_scopes[static_cast<std::size_t>(s)].name; }
+const char* name_of(atomic_op op) { return k_atomics[static_cast<std::size_t>(op)].name; }
+const char* name_of(xio_reduction op) { return k_reductions[static_cast<std::size_t>(op)].name; }
 bool fetches(atomic_op op) { return op >= atomic_op::fetch; }
 
 std::optional<int> parse(int argc, char** argv, settings& s) {

@@ -13,6 +13,8 @@ bool kernels_are_done() { return hipStreamQuery(nullptr) != hipErrorNotReady; }
 
 const char* finish_kernels() { return error_text(hipDeviceSynchronize()); }
 
+const char* launched() { return error_text(hipGetLastError()); }
+
 const char* allocate_on(int device, std::size_t bytes, void** out) {
   int before = 0;
   if (const char* wrong = error_text(hipGetDevice(&before))) return wrong;

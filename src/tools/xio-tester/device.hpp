@@ -9,6 +9,7 @@ namespace xio::tester {
 // Both are about the kernels that were launched on the default stream.
 bool kernels_are_done();
 const char* finish_kernels();
+const char* launched();
 
 const char* allocate_on(int device, std::size_t bytes, void** out);
 const char* allocate_pinned(std::size_t bytes, void** out);

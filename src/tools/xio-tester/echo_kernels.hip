@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/echo_kernels.hpp"
 #include "xio/device/impl/deadline.hpp"
 #include "xio/hip.h"
@@ -76,8 +77,7 @@ __global__ void echo(echo_job job) {
 
 const char* launch_echo(const echo_job& job, unsigned lanes) {
   hipLaunchKernelGGL(echo, dim3(lanes), dim3(1), 0, nullptr, job);
-  const hipError_t e = hipGetLastError();
-  return e == hipSuccess ? nullptr : hipGetErrorString(e);
+  return launched();
 }
 
 }  // namespace xio::tester

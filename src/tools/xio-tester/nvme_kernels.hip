@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/batches_device.hpp"
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/nvme_kernels.hpp"
 
 namespace xio::tester {
@@ -55,8 +56,7 @@ __global__ void nvme(nvme_job job) { run_batches(nvme_work{job}); }
 
 const char* launch_nvme(const nvme_job& job, unsigned queues, unsigned threads) {
   hipLaunchKernelGGL(nvme, dim3(queues), dim3(threads), 0, nullptr, job);
-  const hipError_t e = hipGetLastError();
-  return e == hipSuccess ? nullptr : hipGetErrorString(e);
+  return launched();
 }
 
 }  // namespace xio::tester

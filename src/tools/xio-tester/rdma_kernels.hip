@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xio-tester/batches_device.hpp"
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/rdma_kernels.hpp"
 
 namespace xio::tester {
@@ -71,11 +72,6 @@ __global__ void pingpong(pingpong_job job) {
 
 __global__ void fetch_terms(xio_ctx_t ctx, pingpong_terms* mine, const pingpong_terms* theirs, int pe, int* status) {
   *status = xio_get(ctx, mine, theirs, sizeof *mine, pe);
-}
-
-const char* launched() {
-  const hipError_t e = hipGetLastError();
-  return e == hipSuccess ? nullptr : hipGetErrorString(e);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "tools/xio-tester/device.hpp"
 #include "tools/xio-tester/sdma_kernels.hpp"
 #include "xio/hip.h"
 #include "xio/xio_device.hpp"
@@ -8,23 +9,20 @@ namespace {
 
 using xio::dev::wall_clock;
 
-// Posts one copy and waits until its source may be reused. `number` counts from 1.
+// Waits until the source of what was posted may be reused. `number` counts from 1.
+__device__ xio_status_t complete(const sdma_job& job, xio_req_t request, u64 number) {
+  if (job.how == local_completion::flush) return xio_sdma_wait(job.queue, request);
+  const xio_status_t status = xio_sdma_test(job.queue, request);
+  if (status != XIO_OK && status != XIO_PENDING) return status;
+  if (job.how == local_completion::quiet) return xio_sdma_quiet(job.queue);
+  return xio_sdma_wait_counter(job.queue, job.words + k_counter_word, number);
+}
+
 __device__ xio_status_t copy_once(const sdma_job& job, u8* dst, const u8* src, u64 number) {
-  u64* counter = job.words + k_counter_word;
-  switch (job.how) {
-    case local_completion::counter: {
-      const xio_req_t request = xio_sdma_put_counter(job.queue, dst, src, job.bytes, counter);
-      const xio_status_t status = xio_sdma_test(job.queue, request);
-      if (status != XIO_OK && status != XIO_PENDING) return status;
-      return xio_sdma_wait_counter(job.queue, counter, number);
-    }
-    case local_completion::flush: return xio_sdma_wait(job.queue, xio_sdma_put(job.queue, dst, src, job.bytes));
-    default: {
-      const xio_status_t status = xio_sdma_test(job.queue, xio_sdma_put(job.queue, dst, src, job.bytes));
-      if (status != XIO_OK && status != XIO_PENDING) return status;
-      return xio_sdma_quiet(job.queue);
-    }
-  }
+  const xio_req_t request = job.how == local_completion::counter
+                                ? xio_sdma_put_counter(job.queue, dst, src, job.bytes, job.words + k_counter_word)
+                                : xio_sdma_put(job.queue, dst, src, job.bytes);
+  return complete(job, request, number);
 }
 
 __global__ void copies(sdma_job job, bool reuse) {
@@ -51,18 +49,12 @@ __global__ void copies(sdma_job job, bool reuse) {
 
 __device__ xio_status_t throw_ball(const sdma_job& job, u64 number) {
   u64* there = job.words + k_there_word;
-  u64* counter = job.words + k_counter_word;
-  if (job.how == local_completion::counter) {
-    const xio_req_t request =
-        xio_sdma_put_signal_counter(job.queue, job.dst, job.src, job.bytes, there, number, XIO_SIGNAL_SET, counter);
-    const xio_status_t status = xio_sdma_test(job.queue, request);
-    if (status != XIO_OK && status != XIO_PENDING) return status;
-    return xio_sdma_wait_counter(job.queue, counter, number);
-  }
-  const xio_req_t request = xio_sdma_put_signal(job.queue, job.dst, job.src, job.bytes, there, number, XIO_SIGNAL_SET);
-  if (job.how == local_completion::flush) return xio_sdma_wait(job.queue, request);
-  const xio_status_t status = xio_sdma_test(job.queue, request);
-  return status != XIO_OK && status != XIO_PENDING ? status : xio_sdma_quiet(job.queue);
+  const xio_req_t request =
+      job.how == local_completion::counter
+          ? xio_sdma_put_signal_counter(job.queue, job.dst, job.src, job.bytes, there, number, XIO_SIGNAL_SET,
+                                        job.words + k_counter_word)
+          : xio_sdma_put_signal(job.queue, job.dst, job.src, job.bytes, there, number, XIO_SIGNAL_SET);
+  return complete(job, request, number);
 }
 
 __device__ void ping(const sdma_job& job) {
@@ -113,11 +105,6 @@ __global__ void pingpong(sdma_job job) {
     ping(job);
   else
     pong(job);
-}
-
-const char* launched() {
-  const hipError_t e = hipGetLastError();
-  return e == hipSuccess ? nullptr : hipGetErrorString(e);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/unique_fd.hpp"
+#include "tools/words.hpp"
 
 namespace xio::verify {
 namespace {
@@ -35,13 +36,6 @@ pipe_ends make_pipe() {
   int both[2];
   if (pipe2(both, O_CLOEXEC) != 0) return {};
   return {unique_fd(both[0]), unique_fd(both[1])};
-}
-
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (const std::string& one : words) all.push_back(const_cast<char*>(one.c_str()));
-  all.push_back(nullptr);
-  return all;
 }
 
 // A world that xio-verify itself was started in, as a PE of xiorun's or by hand, is none of its stages'. The networks
@@ -149,7 +143,7 @@ child_result run_child(const command& what, double seconds) {
     return r;
   }
   const auto environment = environment_of(what);
-  const auto words = pointers_to(what.words), variables = pointers_to(environment);
+  const auto words = tools::pointers_to(what.words), variables = tools::pointers_to(environment);
   const pid_t parent = getpid();
   const clock::time_point begin = clock::now();
   const pid_t pid = fork();

@@ -5,11 +5,13 @@
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/backends.hpp"
-#include "tools/xio-verify/member.hpp"
+#include "tools/member.hpp"
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
 namespace {
+
+using tools::member;
 
 constexpr std::size_t k_guard = 256;
 constexpr unsigned char k_poison = 0xa5;
@@ -145,7 +147,9 @@ class engine_trial {
 };
 
 // The backends that carry ops, as XIO notes them, and their counts.
-void add_carrier(row_writer& rows, const member& m, const std::string& route, const std::string& small) {
+void add_carrier(row_writer& rows, const member& m) {
+  const int next = (m.me() + 1) % m.size();
+  const std::string route = m.route(next, 1 << 20), small = m.route(next, 8);
   json row{{"step", "carrier"}, {"pe", m.me()}, {"route", route}, {"route_of_8_bytes", small}};
   row["emulated"] = std::string(gpu::name()) == "host";
   for (const auto& [engine, backend] : tools::opened_backends()) {
@@ -162,18 +166,13 @@ void add_carrier(row_writer& rows, const member& m, const std::string& route, co
   rows.add(row);
 }
 
-std::string route_of(const member& m, std::size_t bytes) {
-  const char* name = xio_route_name(m.world(), m.ctx(), bytes, (m.me() + 1) % m.size());
-  return name == nullptr ? "none" : name;
-}
-
 }  // namespace
 
 bool try_engine(row_writer& rows, bool quick) {
   const member m;
   engine_trial trial(rows, m, quick);
   const bool good = trial.run();
-  add_carrier(rows, m, route_of(m, 1 << 20), route_of(m, 8));
+  add_carrier(rows, m);
   return good;
 }
 

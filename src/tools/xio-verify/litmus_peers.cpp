@@ -4,12 +4,14 @@
 
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
+#include "tools/member.hpp"
 #include "tools/xio-verify/litmus_row.hpp"
-#include "tools/xio-verify/member.hpp"
 #include "tools/xio-verify/worker.hpp"
 
 namespace xio::verify {
 namespace {
+
+using tools::member;
 
 constexpr std::uint64_t k_peers_wait_ms = 10000;
 

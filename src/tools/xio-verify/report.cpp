@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "build_commit.h"
+#include "tools/words.hpp"
 #include "tools/xio-verify/child.hpp"
 #include "tools/xio-verify/redaction.hpp"
 #include "tools/xio-verify/trial.hpp"
@@ -43,14 +43,6 @@ class private_folder {
  private:
   std::string path_;
 };
-
-std::string time_of_day() {
-  const std::time_t t = std::time(nullptr);
-  std::tm utc{};
-  char text[32] = "";
-  if (gmtime_r(&t, &utc) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%MZ", &utc);
-  return text;
-}
 
 // Stages that the others depend on, and every report has.
 bool is_always_run(const std::string& name) { return name == "build" || name == "machine" || name == "preflight"; }
@@ -141,7 +133,7 @@ json make_report(const settings& s) {
   around.folder = folder.path();
   json report{{"format", k_report_format},
               {"format_version", k_report_version},
-              {"made", time_of_day()},
+              {"made", tools::utc_now("%Y-%m-%dT%H:%MZ")},
               {"commit", XIO_COMMIT}};
   json stages = run_stages(s, around);
   report["verdict"] = verdict_of(stages);

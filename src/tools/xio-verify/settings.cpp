@@ -3,25 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "config.h"
 #include "tools/command_line.hpp"
 #include "tools/near_miss.hpp"
+#include "tools/words.hpp"
 #include "tools/xio-verify/stages.hpp"
 
 namespace xio::verify {
 namespace {
-
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t from = 0; from <= list.size();) {
-    const auto comma = std::min(list.find(',', from), list.size());
-    words.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return words;
-}
 
 // The first sentence that the options together deserve; empty if they go together.
 std::string contradiction(const settings& s, bool has_run_options) {
@@ -70,8 +59,8 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
   app.word("--pe", s.worker, "do this stage as a PE; xio-verify starts such processes itself").type("STAGE");
   app.word("--rows", s.rows, "").hidden();
   if (const auto status = app.parse(argc, argv)) return status;
-  if (!only.empty()) s.only = words_of(only);
-  if (!skip.empty()) s.skip = words_of(skip);
+  if (!only.empty()) s.only = tools::split(only);
+  if (!skip.empty()) s.skip = tools::split(skip);
   const bool has_run_options = !s.out.empty() || s.quick || !only.empty() || !skip.empty() || !s.drive.empty() ||
                                !s.launcher.empty() || s.deadline_s != 0 || s.list || !s.worker.empty();
   if (const std::string why = contradiction(s, has_run_options); !why.empty()) return tools::refuse("xio-verify", why);

@@ -17,6 +17,7 @@
 #include <map>
 
 #include "base/unique_fd.hpp"
+#include "tools/words.hpp"
 
 namespace xio::run {
 namespace {
@@ -44,13 +45,6 @@ std::vector<std::string> environment_of(const job_settings& s, int pe, const std
   return all;
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (const std::string& one : words) all.push_back(const_cast<char*>(one.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
-
 void reset_signals() {
   for (const int s : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD, SIGXFSZ, SIGUSR1}) signal(s, SIG_DFL);
   sigset_t none;
@@ -74,7 +68,7 @@ void reset_signals() {
   if (output.err >= 0) dup2(output.err, STDERR_FILENO);
   const auto environment = environment_of(s, pe, report);
   reset_signals();
-  execve(s.program.c_str(), pointers_to(s.command).data(), pointers_to(environment).data());
+  execve(s.program.c_str(), tools::pointers_to(s.command).data(), tools::pointers_to(environment).data());
   std::fprintf(stderr, "xiorun: PE %d cannot execute '%s': %s\n", pe, s.program.c_str(), std::strerror(errno));
   _exit(k_exit_cannot_execute);
 }
@@ -147,7 +141,7 @@ pid_t start_agent(const std::vector<std::string>& words, const agent_streams& st
   dup2(streams.out, STDOUT_FILENO);
   dup2(streams.err, STDERR_FILENO);
   reset_signals();
-  execvp(words.front().c_str(), pointers_to(words).data());
+  execvp(words.front().c_str(), tools::pointers_to(words).data());
   std::fprintf(stderr, "xiorun: the agent '%s' cannot be executed: %s\n", words.front().c_str(), std::strerror(errno));
   _exit(k_exit_cannot_execute);
 }

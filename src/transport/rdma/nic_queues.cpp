@@ -38,11 +38,11 @@ std::size_t device_bytes(std::uint32_t depth) {
 }
 
 void check(const queue_request& r, const family& f) {
-  if (!std::has_single_bit(r.depth) || r.depth < f.least_depth || r.depth > f.most_depth)
+  if (!std::has_single_bit(r.depth) || r.depth < proxy::k_least_depth || r.depth > f.most_depth)
     fail(XIO_ERR_CONFIG,
          "an RDMA ring of {} entries: the depth of a {} queue must be a power of two from {} to {}; set "
          "XIO_RING_DEPTH or ring_depth",
-         r.depth, f.name, f.least_depth, f.most_depth);
+         r.depth, f.name, proxy::k_least_depth, f.most_depth);
   if (r.ticket_start % r.depth != 0)
     fail(XIO_ERR_CONFIG,
          "tickets of an RDMA ring of {} entries cannot start at {}; XIO_TICKET_START must be a multiple of the "

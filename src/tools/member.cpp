@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "tools/xio-verify/member.hpp"
+#include "tools/member.hpp"
 #include "base/error.hpp"
 
-namespace xio::verify {
+namespace xio::tools {
 
 void checked(xio_status_t status) {
   if (status != XIO_OK) fail(status, "{}", std::string(xio_last_error()));
@@ -24,10 +24,15 @@ member::~member() {
   xio_finalize(world_);
 }
 
+std::string member::route(int pe, std::size_t bytes) const {
+  const char* name = xio_route_name(world_, ctx_, bytes, pe);
+  return name == nullptr ? "none" : name;
+}
+
 std::string member::failure() const {
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
   if (xio_ctx_error(world_, ctx_, &info) != XIO_OK || info.status == XIO_OK) return "";
   return std::string(": ") + info.sentence;
 }
 
-}  // namespace xio::verify
+}  // namespace xio::tools

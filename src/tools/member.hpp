@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// This process as a PE of a world, for the stages that need one. Its destructor closes it.
+// This process as a PE of a world, for tools that need one. Its destructor closes it.
 #pragma once
 #include <cstddef>
 #include <string>
 
 #include "xio/xio.h"
 
-namespace xio::verify {
+namespace xio::tools {
 
 // Throws what the library refused, with its sentence.
 void checked(xio_status_t status);
@@ -21,6 +21,7 @@ class member {
   xio_ctx_t ctx() const { return ctx_; }
   int me() const { return xio_my_pe(world_); }
   int size() const { return xio_n_pes(world_); }
+  std::string route(int pe, std::size_t bytes) const;
   void barrier() const { checked(xio_host_barrier(world_)); }
   template <class T>
   T* symmetric(std::size_t count) const {
@@ -36,4 +37,4 @@ class member {
   xio_ctx_t ctx_{};
 };
 
-}  // namespace xio::verify
+}  // namespace xio::tools
