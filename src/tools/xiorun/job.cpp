@@ -14,7 +14,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "tools/xiorun/apart.hpp"
@@ -30,7 +29,6 @@ using clock = std::chrono::steady_clock;
 
 constexpr int k_exit_timeout = 124;  // as timeout(1) does
 constexpr int k_exit_cannot_start = 1, k_exit_cannot_write = 1;
-constexpr int k_exit_agent_lost = 255;  // of ssh, whose own errors have this status
 constexpr int k_same_moment_ms = 50;
 constexpr int k_orphans_ms = 200;  // between looks whether what a PE left behind has ended, too
 
@@ -90,7 +88,7 @@ class job {
 
   bool cannot_start(int pe) {
     const int err = errno;
-    say("%s could not be started: %s%s", name_of(pe).c_str(), std::strerror(err), cure_of_start(err));
+    say("%s could not be started: %s%s", s_.name_of(pe).c_str(), std::strerror(err), cure_of_start(err));
     status_ = k_exit_cannot_start;
     return false;
   }
@@ -109,22 +107,6 @@ class job {
     return true;
   }
 
-  // "PE 3", or "host b".
-  std::string name_of(int member) const {
-    if (s_.hosts.empty()) return "PE " + std::to_string(s_.first + member);
-    return "host " + s_.hosts[static_cast<std::size_t>(member)].name;
-  }
-  const char* kind() const { return s_.hosts.empty() ? "PEs" : "hosts"; }
-
-  // The head's way to a host: what goes to the agent's standard input, and what the node there has said.
-  struct link {
-    unique_fd fd;
-    std::unique_ptr<sink> to;
-    std::optional<int> port;    // once the node is ready
-    std::optional<int> status;  // once it has ended
-    int lost = 0;               // PEs that signals have killed, or that are gone with their host
-  };
-
   bool start_hosts() {
     connect_at_ = clock::now() + seconds(s_.connect_s);
     for (std::size_t i = 0; i < links_.size(); ++i)
@@ -133,49 +115,24 @@ class job {
   }
 
   bool start_host(std::size_t i) {
-    int in[2], out[2], err[2];
-    if (pipe2(in, O_CLOEXEC) != 0) return false;
-    const unique_fd agents_in(in[0]);
-    links_[i].fd.reset(in[1]);
-    fcntl(in[1], F_SETFL, O_NONBLOCK);
-    links_[i].to = std::make_unique<sink>(in[1]);
-    if (pipe2(out, O_CLOEXEC) != 0) return false;
-    const unique_fd agents_out(out[1]);
-    outputs_.emplace_back("", out[0], out_, [this, i](std::string_view line) {
-      return is_ready_line(i, line) || is_last_line(i, line) || is_lost_line(i, line);
-    });
-    if (pipe2(err, O_CLOEXEC) != 0) return false;
-    const unique_fd agents_err(err[1]);
-    outputs_.emplace_back("", err[0], err_);
-    pids_[i] = start_agent(agent_words(s_.agent, s_.hosts[i], s_.remote_xiorun),
-                           {agents_in.get(), agents_out.get(), agents_err.get()});
-    running_ += pids_[i] > 0 ? 1 : 0;
-    return pids_[i] > 0;
-  }
-
-  bool is_ready_line(std::size_t i, std::string_view line) {
-    if (i >= links_.size() || links_[i].port) return false;
-    links_[i].port = port_in_ready_line(line);
-    if (!links_[i].port) return false;
-    if (std::all_of(links_.begin(), links_.end(), [](const link& l) { return l.port.has_value(); })) send_orders();
+    int out = -1, err = -1;
+    pids_[i] = links_[i].start(agent_words(s_.agent, s_.hosts[i], s_.remote_xiorun), &out, &err);
+    if (pids_[i] <= 0) return false;
+    outputs_.emplace_back("", out, out_, [this, i](std::string_view line) { return take_line(i, line); });
+    outputs_.emplace_back("", err, err_);
+    ++running_;
     return true;
   }
 
-  bool is_last_line(std::size_t i, std::string_view line) {
+  // Whether it is the node's own, and not a PE's.
+  bool take_line(std::size_t i, std::string_view line) {
     std::string_view before;
-    const auto status = status_in_last_line(line, &before);
-    if (!status || i >= links_.size() || !links_[i].port) return false;
-    links_[i].status = status;
+    if (i >= links_.size()) return false;
+    const bool was_ready = links_[i].port.has_value();
+    if (!links_[i].take(line, &before)) return false;
     if (!before.empty()) out_.put(std::string(before) + '\n');
-    return true;
-  }
-
-  bool is_lost_line(std::size_t i, std::string_view line) {
-    std::string_view before;
-    const auto lost = pes_in_lost_line(line, &before);
-    if (!lost || i >= links_.size() || !links_[i].port) return false;
-    links_[i].lost = *lost;
-    if (!before.empty()) out_.put(std::string(before) + '\n');
+    if (!was_ready && std::all_of(links_.begin(), links_.end(), [](const auto& l) { return l.port.has_value(); }))
+      send_orders();
     others_go_on();
     return true;
   }
@@ -234,13 +191,13 @@ class job {
     const std::size_t first = polled.size();
     for (const auto& o : outputs_) polled.push_back({o.may_pass_on() ? o.fd() : -1, POLLIN, 0});
     polled.push_back({lifeline_ended_ ? -1 : s_.lifeline, POLLIN, 0});
-    for (const link& l : links_) {
+    for (const host_link& l : links_) {
       const bool more = l.to != nullptr && l.to->waiting() > 0;
       polled.push_back({more ? l.to->fd() : -1, POLLOUT, 0});
     }
     poll(polled.data(), polled.size(), poll_ms());
     for (sink* s : {&out_, &other_err_}) s->write_some();
-    for (const link& l : links_)
+    for (const host_link& l : links_)
       if (l.to != nullptr) l.to->write_some();
     pass_on(polled.data() + first);
     look_at_lifeline();
@@ -355,9 +312,9 @@ class job {
     // Not worth a line each when it ended because it was told to.
     if (phase_ == phase::terminated || phase_ == phase::killed || asked_to_end_) return remember(status);
     if (WIFSIGNALED(how))
-      say("%s was killed by signal %d (%s)", name_of(pe).c_str(), WTERMSIG(how), strsignal(WTERMSIG(how)));
+      say("%s was killed by signal %d (%s)", s_.name_of(pe).c_str(), WTERMSIG(how), strsignal(WTERMSIG(how)));
     else if (s_.hosts.empty())
-      say("%s ended with status %d", name_of(pe).c_str(), status);
+      say("%s ended with status %d", s_.name_of(pe).c_str(), status);
     else
       say_why_host_ended(static_cast<std::size_t>(pe), status);
     if (s_.survive && phase_ == phase::running && s_.hosts.empty()) return pe_of_survivors_ended(how, status);
@@ -376,14 +333,12 @@ class job {
   // False: xiorun never ran there.
   bool host_of_survivors_ended(std::size_t i, int status) {
     take_last_lines();
-    link& l = links_[i];
+    host_link& l = links_[i];
     if (!l.port) return false;
-    const host& h = s_.hosts[i];
     if (!l.status) {
-      say("host %s is lost: the agent '%s' ended with status %d before its PEs did", h.name.c_str(), s_.agent.c_str(),
-          status);
-      l.lost = h.pes;
-    } else if (l.lost < h.pes) {
+      say_why_host_ended(i, status);
+      l.lost = s_.hosts[i].pes;
+    } else if (l.lost < s_.hosts[i].pes) {
       remember(*l.status);
     }
     others_go_on();
@@ -393,7 +348,7 @@ class job {
   // As long as enough are left.
   void others_go_on() {
     int left = s_.pes - lost_;
-    for (const link& l : links_) left -= l.lost;
+    for (const host_link& l : links_) left -= l.lost;
     if (left >= std::max(s_.min_alive, 1) || phase_ != phase::running) return;
     if (left > 0)
       say("%d of %d PEs are left, fewer than --min-alive %d", left, s_.pes, s_.min_alive);
@@ -403,16 +358,10 @@ class job {
     wait_then_terminate(0);
   }
 
-  // A node whose PE failed has said so itself.
   void say_why_host_ended(std::size_t i, int status) {
     take_last_lines();
-    const char* host = s_.hosts[i].name.c_str();
-    if (!links_[i].port)
-      say("host %s: the agent '%s' ended with status %d before xiorun ran there; check that it gets there without a "
-          "question and finds %s there",
-          host, s_.agent.c_str(), status, s_.remote_xiorun.c_str());
-    else if (status == k_exit_agent_lost)
-      say("host %s: a PE there or the agent '%s' ended with status %d", host, s_.agent.c_str(), status);
+    const std::string why = links_[i].why_ended(s_.hosts[i], s_, status);
+    if (!why.empty()) say("%s", why.c_str());
   }
 
   // The first and last line of a node that has ended may lie unread in its pipe, behind as much as a pipe holds, while
@@ -430,14 +379,9 @@ class job {
     if (s_.hosts.empty() || phase_ != phase::running) return;
     const auto i = static_cast<std::size_t>(member);
     take_last_lines();
-    const link& l = links_[i];
+    const host_link& l = links_[i];
     if (l.status == 0) return;
-    if (!l.port)
-      say_why_host_ended(i, 0);
-    else if (!l.status)
-      say("host %s: the agent '%s' ended with status 0 before its PEs did; check that it stays as long as what it "
-          "starts",
-          s_.hosts[i].name.c_str(), s_.agent.c_str());
+    say_why_host_ended(i, 0);
     remember(l.status.value_or(k_exit_cannot_start));
     wait_then_terminate(l.status ? s_.grace_s : 0);
   }
@@ -461,15 +405,15 @@ class job {
   void next_phase() {
     switch (phase_) {
       case phase::running:  // only --timeout and the end of a lease come here
-        say("%d of %zu %s still run after %g s%s; ending them", running_, pids_.size(), kind(),
+        say("%d of %zu %s still run after %g s%s; ending them", running_, pids_.size(), s_.kind(),
             leased_ ? s_.lease_s : s_.timeout_s, leased_ ? " without the xiorun that started them" : "");
         remember(ended_by_ = k_exit_timeout);
         show_waits();
         [[fallthrough]];
       case phase::ending:
-        if (phase_ == phase::ending) say("ending the %d %s that still run", running_, kind());
+        if (phase_ == phase::ending) say("ending the %d %s that still run", running_, s_.kind());
         phase_ = phase::terminated;
-        for (link& l : links_) l.fd.reset();  // the node ends by this, also where its agent ignores signals
+        for (host_link& l : links_) l.fd.reset();  // the node ends by this, also where its agent ignores signals
         links_.clear();
         signal_all(SIGTERM);
         break;
@@ -522,7 +466,7 @@ class job {
 
   const job_settings& s_;
   report report_;
-  std::vector<link> links_;  // by host
+  std::vector<host_link> links_;  // by host
   std::optional<clock::time_point> connect_at_;
   bool lifeline_ended_ = false, asked_to_end_ = false, leased_ = false;
   std::vector<std::pair<int, int>> unreported_;  // PE and status of those that ended

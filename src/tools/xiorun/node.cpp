@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/xiorun/node.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 
 #include "base/port_range.hpp"
+#include "tools/xiorun/child.hpp"
 #include "tools/xiorun/loopback.hpp"
 #include "tools/xiorun/program.hpp"
 
@@ -22,6 +24,7 @@ constexpr std::string_view k_ready = "\1xiorun-node 3 ";  // the number is that 
 constexpr std::string_view k_ended = "\1xiorun-node ended ", k_lost = "\1xiorun-node lost ";
 constexpr std::size_t k_order_max = std::size_t{16} << 20;
 constexpr int k_list_max = 100000, k_pes_most = 1 << 20;
+constexpr int k_agent_lost = 255;  // of ssh, whose own errors have this status
 
 void put(std::string& order, std::string_view part) {
   order += std::to_string(part.size()) + ':';
@@ -120,21 +123,47 @@ std::string host_name() {
 
 }  // namespace
 
-std::optional<int> port_in_ready_line(std::string_view line) {
-  // Behind what a login has printed without an end of line.
-  return number_behind(line, k_ready, 1, 65535);
-}
-
-std::optional<int> status_in_last_line(std::string_view line, std::string_view* before) {
-  *before = line.substr(0, line.find(k_ended));
-  return number_behind(line, k_ended, 0, 255);
-}
-
 std::string lost_line(int pes) { return std::string(k_lost) + std::to_string(pes) + '\n'; }
 
-std::optional<int> pes_in_lost_line(std::string_view line, std::string_view* before) {
-  *before = line.substr(0, line.find(k_lost));
-  return number_behind(line, k_lost, 1, k_pes_most);
+pid_t host_link::start(const std::vector<std::string>& words, int* out, int* err) {
+  int pipes[3][2];
+  unique_fd ours[3], agents[3];
+  for (int i = 0; i < 3; ++i) {
+    if (pipe2(pipes[i], O_CLOEXEC) != 0) return -1;
+    ours[i].reset(pipes[i][i == 0 ? 1 : 0]);
+    agents[i].reset(pipes[i][i == 0 ? 0 : 1]);
+  }
+  const pid_t agent = start_agent(words, {agents[0].get(), agents[1].get(), agents[2].get()});
+  if (agent <= 0) return agent;
+  fd = std::move(ours[0]);
+  fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  to = std::make_unique<sink>(fd.get());
+  *out = ours[1].release();
+  *err = ours[2].release();
+  return agent;
+}
+
+bool host_link::take(std::string_view line, std::string_view* before) {
+  const auto has = [&](std::string_view mark, int least, int most, auto& number) {
+    const auto found = number_behind(line, mark, least, most);
+    if (found) number = *found, *before = line.substr(0, line.find(mark));
+    return found.has_value();
+  };
+  // Behind what a login has printed without an end of line.
+  if (!port) return has(k_ready, 1, 65535, port);
+  return has(k_ended, 0, 255, status) || has(k_lost, 1, k_pes_most, lost);
+}
+
+std::string host_link::why_ended(const host& h, const job_settings& s, int agents_status) const {
+  const std::string what = "the agent '" + s.agent + "' ended with status " + std::to_string(agents_status);
+  if (!port)
+    return "host " + h.name + ": " + what +
+           " before xiorun ran there; check that it gets there without a question and finds " + s.remote_xiorun +
+           " there";
+  if (!status && s.survive) return "host " + h.name + " is lost: " + what + " before its PEs did";
+  if (!status && agents_status == 0)
+    return "host " + h.name + ": " + what + " before its PEs did; check that it stays as long as what it starts";
+  return agents_status == k_agent_lost ? "host " + h.name + ": a PE there or " + what : "";
 }
 
 std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root) {

@@ -13,23 +13,33 @@
 // its end ends the PEs, after the lease if there is one. So the key is on no command line and in no environment on its
 // way.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string_view>
 
 #include "tools/xiorun/job.hpp"
+#include "tools/xiorun/output.hpp"
 
 namespace xio::run {
 
-// The port in a line of a node that is ready; none: another line.
-std::optional<int> port_in_ready_line(std::string_view line);
+// The head's way to a host: what goes to the agent's standard input, and what the node there has said.
+struct host_link {
+  unique_fd fd;
+  std::unique_ptr<sink> to;
+  std::optional<int> port;    // once the node is ready
+  std::optional<int> status;  // once it has ended
+  int lost = 0;               // PEs that signals have killed, or that are gone with their host
 
-// The status in the last line of a node; none: another line. *before: what a PE has written in front without an end of
-// line.
-std::optional<int> status_in_last_line(std::string_view line, std::string_view* before);
+  // Starts the agent; -1: errno says why. *out and *err: what it writes.
+  pid_t start(const std::vector<std::string>& words, int* out, int* err);
+  // Takes a line of the node's own; false: it is a PE's. *before: what stands in front without an end of line.
+  bool take(std::string_view line, std::string_view* before);
+  // Why it ended, with the agent's status; "" where the node has said so itself.
+  std::string why_ended(const host& h, const job_settings& s, int agents_status) const;
+};
 
-// The line that N PEs are lost, and N in such a line.
+// The line that N PEs are lost.
 std::string lost_line(int pes);
-std::optional<int> pes_in_lost_line(std::string_view line, std::string_view* before);
 
 // The order for host number `at` of s.hosts, the PEs of which begin with `first`.
 std::string make_order(const job_settings& s, std::size_t at, int first, const std::string& root);
