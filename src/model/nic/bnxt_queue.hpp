@@ -13,7 +13,7 @@ using namespace xio::proxy;
 // Outlives the queue; completion entries are zero to begin with.
 struct bnxt_memory {
   const std::uint32_t* slots;        // depth entries of 128 bytes
-  const std::uint64_t* msns;         // depth entries
+  const std::uint64_t* msns;         // depth << table_log2 entries
   std::uint32_t depth_log2;          // at most 15
   const std::uint64_t* doorbell;     // the DPI page's word as this send queue rings it
   std::uint32_t* cqes;               // entries of 32 bytes
@@ -25,6 +25,7 @@ struct bnxt_memory {
   std::uint64_t start;
   std::uint32_t first_psn, path_mtu;
   bool by_slots;  // variable mode, with entries of 8 slots alone
+  std::uint32_t table_log2 = 0;
   // Where slots, MSNs and completions are; doorbells are host memory.
   ring_memory entries = {}, completions = {};
 };

@@ -173,7 +173,7 @@ struct ionic_port {
       : port(p),
         hooks(h),
         context(p.identity.device, p.kernel_file),
-        doorbells(context.owner(), 0, context.page(), hooks) {}
+        doorbells(p.identity.device, context.owner().map_page(0, context.page()), context.page(), hooks) {}
   const proxy::verbs_port port;
   const direct_hooks hooks;
   ionic_context context;
@@ -213,7 +213,8 @@ class ionic_send_queue final : public direct_queue {
 
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view&) override {
-    uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
+    const auto modify = [this](const uverbs::modify_qp& m) { return port_->context.owner().modify(made_.qp, m); };
+    uverbs::connect({modify, &port_->port}, mine_, remote, pe, path);
   }
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
   void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
@@ -266,8 +267,8 @@ class ionic_send_queue final : public direct_queue {
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
   const auto made = std::make_shared<ionic_port>(port, hooks);
-  return std::make_unique<uverbs::nic_of<ionic_port, ionic_send_queue>>(made, made->context.least_depth(), k_most_depth,
-                                                                        path.relaxed_ordering);
+  return uverbs::open_nic<ionic_send_queue>(made, &made->context.owner(), path, made->context.least_depth(),
+                                            k_most_depth);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::pensando; }
@@ -301,12 +302,7 @@ std::string try_queue(const std::string& device, ionic_context& context) {
 
 }  // namespace
 
-std::string why_no_ionic_queues(const std::string& device, const std::string& file, int abi) {
-  if (abi != ionic::k_abi)
-    return fmt::format(
-        "RDMA device {}: its driver has version {} of its interface, and Linux's own has {}; unload the vendor's and "
-        "take ionic_rdma of Linux 6.18 or newer (this is Linux {})",
-        device, abi, ionic::k_abi, uverbs::kernel_release());
+std::string why_no_ionic_queues(const std::string& device, const std::string& file) {
   try {
     ionic_context context(device, file);
     if (const std::string what = context.lacks(); !what.empty()) return lacking(device, what);
@@ -314,6 +310,10 @@ std::string why_no_ionic_queues(const std::string& device, const std::string& fi
   } catch (const error& e) {
     return e.what();
   }
+}
+
+std::string why_no_ionic_library(ibv_context* context, ibv_pd*, std::string*) {
+  return fmt::format("RDMA device {}: XIO makes no queues by libionic", ibv_get_device_name(context->device));
 }
 
 const direct_provider& ionic_provider() {
