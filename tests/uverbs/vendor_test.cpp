@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "transport/rdma/bnxt/library.hpp"
+#include "transport/rdma/ionic/library.hpp"
 
 namespace dv = xio::rdma::bnxt::dv;
 
@@ -149,6 +151,77 @@ void bnxt(ibv_context* context, ibv_pd* domain, unsigned char* memory) {
   expect("umem_dereg", call.umem_dereg(umem), 0);
 }
 
+// A domain whose rings lie in `memory`, one after the other.
+struct given_memory {
+  unsigned char* memory;
+  std::size_t used = 0, within = 0;  // of a page
+  static void* give(ibv_pd*, void* self, std::size_t bytes, std::size_t, std::uint64_t) {
+    auto* g = static_cast<given_memory*>(self);
+    return g->memory == nullptr ? nullptr : g->memory + g->within + std::exchange(g->used, g->used + bytes);
+  }
+};
+
+void ionic(ibv_context* context, ibv_pd* domain, unsigned char* memory) {
+  namespace dv = xio::rdma::ionic::dv;
+  dv::calls call{};
+  find("ionic_dv_get_ctx", call.get_ctx), find("ionic_dv_get_cq", call.get_cq), find("ionic_dv_get_qp", call.get_qp);
+  find("ionic_dv_qp_get_udma_idx", call.qp_get_udma_idx), find("ionic_dv_pd_set_sqcmb", call.pd_set_sqcmb);
+  find("ionic_dv_pd_set_rqcmb", call.pd_set_rqcmb), find("ionic_dv_pd_set_udma_mask", call.pd_set_udma_mask);
+  given_memory from{memory};
+  ibv_parent_domain_init_attr how{domain, nullptr, 3, given_memory::give, nullptr, &from};
+  ibv_pd* const parent = ibv_alloc_parent_domain(context, &how);
+  expect("a parent domain", of(parent), 0);
+  expect("pd_set_udma_mask", call.pd_set_udma_mask(parent, 2), 0);
+  expect("a third pipeline", call.pd_set_udma_mask(parent, 4), EINVAL);
+  expect("pd_set_sqcmb of a plain domain", call.pd_set_sqcmb(domain, false, false, false), EPERM);
+
+  const auto cq = [&](std::uint32_t entries, ibv_pd* of_whom) {
+    ibv_cq_init_attr_ex a{};
+    a.cqe = entries, a.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, a.parent_domain = of_whom;
+    return ibv_cq_ex_to_cq(ibv_create_cq_ex(context, &a));
+  };
+  ibv_cq* const q = cq(27, parent);
+  expect("ibv_create_cq_ex", of(q), 0);
+  expect("a CQ of a plain domain", of(cq(27, domain)), EINVAL);
+  expect("a CQ of no entries", of(cq(0, parent)), EINVAL);
+  from.used = 0, memory[64] = 1;
+  expect("memory that is not zero", of(cq(27, parent)), EFAULT);
+  memory[64] = 0, from.used = k_page, from.within = 64;
+  expect("memory from within a page", of(cq(27, parent)), EFAULT);
+  from.within = 0, from.memory = nullptr;
+  expect("no memory", of(cq(27, parent)), ENOMEM);
+  from.memory = memory;
+
+  const auto qp = [&](std::uint32_t sends) {
+    ibv_qp_init_attr_ex a{};
+    a.send_cq = a.recv_cq = q, a.cap = {sends, 63, 2, 1, 32}, a.qp_type = IBV_QPT_RC;
+    a.comp_mask = IBV_QP_INIT_ATTR_PD, a.pd = parent;
+    return ibv_create_qp_ex(context, &a);
+  };
+  expect("rings in the NIC", of(qp(63)), EINVAL);
+  call.pd_set_sqcmb(parent, false, false, false), call.pd_set_rqcmb(parent, false, false, false);
+  expect("too many sends", of(qp(32768)), EINVAL);
+  ibv_qp* const pair = qp(63);
+  expect("ibv_create_qp_ex", of(pair), 0);
+  if (pair == nullptr) return;
+  expect("qp_get_udma_idx", call.qp_get_udma_idx(pair), 1);
+  dv::ring ring{}, other{};
+  expect("get_cq", call.get_cq(&ring, q, 1) + call.get_cq(&other, q, 0), 0);
+  expect("the ring of the pipeline, and none of the other", ring.at == memory && other.at == nullptr, 1);
+  dv::pair_rings rings{};
+  expect("get_qp of a CQ", call.get_qp(&rings, reinterpret_cast<ibv_qp*>(q)), EPERM);
+  expect("get_qp", call.get_qp(&rings, pair), 0);
+  dv::context_facts facts{};
+  expect("get_ctx with swapped arguments",
+         call.get_ctx(reinterpret_cast<dv::context_facts*>(context), reinterpret_cast<ibv_context*>(&facts)), EPERM);
+
+  expect("ibv_destroy_cq before ibv_destroy_qp", ibv_destroy_cq(q), EBUSY);
+  expect("ibv_dealloc_pd before ibv_destroy_qp", ibv_dealloc_pd(parent), EBUSY);
+  expect("ibv_destroy_qp", ibv_destroy_qp(pair), 0);
+  expect("ibv_destroy_cq", ibv_destroy_cq(q), 0);
+  expect("ibv_dealloc_pd", ibv_dealloc_pd(parent), 0);
+}
+
 }  // namespace
 
 int main() {
@@ -158,7 +231,8 @@ int main() {
   expect("a device with a domain", of(domain), 0);
   auto* memory = static_cast<unsigned char*>(
       mmap(nullptr, k_memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0));
-  if (domain != nullptr) bnxt(context, domain, memory);
+  const bool is_bnxt = std::strcmp(ibv_get_device_name(list[0]), "bnxt_re0") == 0;
+  if (domain != nullptr) (is_bnxt ? bnxt : ionic)(context, domain, memory);
   std::printf("%d failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -78,6 +78,8 @@ bool check(rule r, bool kept) {
   return false;
 }
 
+bool is_context(const void* c) { return live<ibv_context>(c) != nullptr; }
+
 context* context_of(ibv_context* c) {
   return reinterpret_cast<context*>(reinterpret_cast<unsigned char*>(c) - offsetof(verbs_context, context));
 }
@@ -172,6 +174,8 @@ VENDOR_SHOWN ibv_context* ibv_open_device(ibv_device* device) {
   mine->abi_compat = __VERBS_ABI_IS_EXTENDED;
   c->verbs.sz = sizeof c->verbs;
   c->verbs.query_port = query_port;
+  add_extended(c->verbs);
+  all<ibv_context>().insert(mine);
   // The mark of the vendor's library, and the driver's variable mode.
   const std::uint64_t wanted = 1ull << 63 | (is_bnxt() ? 3 : 0);
   u::call call(u::obj_device, u::device::get_context);
@@ -184,6 +188,7 @@ VENDOR_SHOWN int ibv_close_device(ibv_context* c) {
   if (context_of(c)->page != nullptr) munmap(context_of(c)->page, 4096);
   close(c->cmd_fd);
   close(c->async_fd);
+  all<ibv_context>().erase(c);
   delete context_of(c);
   return 0;
 }
@@ -224,6 +229,8 @@ VENDOR_SHOWN ibv_pd* ibv_alloc_pd(ibv_context* c) {
   return new ibv_pd{c, made.handle};
 }
 VENDOR_SHOWN int ibv_dealloc_pd(ibv_pd* pd) {
+  int parents = 0;
+  if (end_parent(pd, &parents)) return parents;
   u::call call(u::obj_pd, 0);  // UVERBS_METHOD_PD_DESTROY
   const int err = run(pd->context, call.use(0, pd->handle)) == 0 ? 0 : errno;
   delete pd;

@@ -67,5 +67,9 @@ int destroy(ibv_context* c, u::object kind, std::uint32_t handle);
 int modify(ibv_qp* q, const ibv_qp_attr* a, int mask);  // 0 or the errno
 // bnxt: the kind that only its own call modifies.
 bool is_direct(const ibv_qp* q);
+bool is_context(const void* c);
+// ionic: verbs that providers add, and their domains. False: it is none.
+void add_extended(verbs_context& v);
+bool end_parent(ibv_pd* pd, int* err);
 
 }  // namespace vendor

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <cerrno>
 
 #include "base/error.hpp"
@@ -47,7 +45,7 @@ uverbs::buffer_description describe(const queue_memory& m) {
 }
 
 // The queue pair goes first, then its page.
-class kernel_objects final : public objects {
+class kernel_objects final : public queue_objects {
  public:
   explicit kernel_objects(const uverbs::domain& owner) : owner_(owner) {}
   ~kernel_objects() override {
@@ -127,7 +125,7 @@ class kernel_maker final : public maker {
     if (const std::string what = context_.lacks(); !what.empty())
       fail(XIO_ERR_UNSUPPORTED, "{}", too_old(device, what));
   }
-  std::unique_ptr<objects> begin() override { return std::make_unique<kernel_objects>(context_.owner()); }
+  std::unique_ptr<queue_objects> begin() override { return std::make_unique<kernel_objects>(context_.owner()); }
   std::shared_ptr<void> own_page() override { return context_.owner().map_page(context_.own_page(), k_page); }
   std::uint32_t table_log2() const override { return 0; }
   uverbs::domain* owner() override { return &context_.owner(); }
@@ -137,13 +135,6 @@ class kernel_maker final : public maker {
 };
 
 }  // namespace
-
-queue_memory::queue_memory(const proxy::memory_exporter& exporter, unsigned char* from, std::size_t length)
-    : at(from), bytes(length), file(exporter ? exporter(from, length) : gpu::exported_memory{}) {}
-
-queue_memory::~queue_memory() {
-  if (file.fd >= 0) close(file.fd);
-}
 
 std::unique_ptr<maker> make_by_kernel(const std::string& device, const std::string& file) {
   return std::make_unique<kernel_maker>(device, file);

@@ -43,7 +43,7 @@ class library_maker final : public maker {
       fail(XIO_ERR_UNSUPPORTED, "RDMA device {}: {} gives no doorbell page of its context: {}", name(), found,
            err != 0 ? errno_text(err) : "its address is none of a page");
   }
-  std::unique_ptr<objects> begin() override;
+  std::unique_ptr<queue_objects> begin() override;
   // The context's, which ends with it.
   std::shared_ptr<void> own_page() override { return {std::shared_ptr<void>(), region_.page}; }
   std::uint32_t table_log2() const override { return k_table_log2; }
@@ -62,7 +62,7 @@ class library_maker final : public maker {
 };
 
 // The queue pair goes first, then completion queues, then the memory of all, and its page.
-class library_objects final : public objects {
+class library_objects final : public queue_objects {
  public:
   explicit library_objects(library_maker& from) : from_(from), call_(from.call) {}
   ~library_objects() override {
@@ -166,7 +166,7 @@ class library_objects final : public objects {
   std::size_t pinned_ = 0;
 };
 
-std::unique_ptr<objects> library_maker::begin() { return std::make_unique<library_objects>(*this); }
+std::unique_ptr<queue_objects> library_maker::begin() { return std::make_unique<library_objects>(*this); }
 
 }  // namespace
 

@@ -22,8 +22,7 @@ namespace {
 namespace w = wire::bnxt;
 
 using bnxt::k_page;
-using bnxt::objects;
-using bnxt::queue_memory;
+using objects = queue_objects;
 // The MSN table lies right behind the ring, and ends with the memory: firmware and libraries compute its place from
 // either side, and here both find the same. For that ring and table must be whole pages.
 constexpr std::uint32_t k_least_depth = k_page / sizeof(std::uint64_t);
@@ -148,7 +147,7 @@ class bnxt_send_queue final : public direct_queue {
   const layout parts_;
   proxy::verbs_address mine_;
   gpu::buffer memory_;  // by parts_
-  const std::unique_ptr<objects> made_;
+  const std::unique_ptr<queue_objects> made_;
   std::unique_ptr<register_page> page_;
   std::optional<receive_queue<bnxt::receives>> receives_;
 };

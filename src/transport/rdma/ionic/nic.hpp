@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queues of AMD Pensando NICs (ionic: Pollara) that kernels drive, made by the kernel's system calls alone. Linux 6.18
-// has the driver. libionic lets its user give the queues' memory, but keeps the doorbell page to itself.
+// Queues of AMD Pensando NICs (ionic: Pollara) that kernels drive, made by the kernel's system calls (Linux 6.18 has
+// the driver) or by libionic with the direct verbs of AMD's own releases.
 #pragma once
 #include <string>
 

@@ -72,8 +72,10 @@ void choose_maker(const uverbs::listed_device& l, ibv_context* context, device_f
   f.by_library = why.empty();
   if (f.by_library)
     f.queues_by = fmt::format("the vendor's library {}, not by system calls: {}", path, std::exchange(f.no_queues, ""));
-  else
-    f.no_queues += ". And by the vendor's library" + (path.empty() ? "" : " " + path) + ": " + why;
+  else if (l.abi == uverbs::k_linux_abi)
+    f.no_queues += ". And by the vendor's library: " + why;
+  else  // The more telling reason goes first, for another PE may get no more of it.
+    f.no_queues = fmt::format("{}{}. {}", why, path.empty() ? "" : " (by " + path + ")", f.no_queues);
 }
 
 // A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
