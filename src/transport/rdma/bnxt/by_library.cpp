@@ -18,7 +18,7 @@ namespace w = wire::bnxt;
 
 // The library's table has half an entry for each slot of 16 bytes.
 constexpr std::uint32_t k_table_log2 = std::countr_zero(w::k_wqe_slots / 2);
-constexpr std::uint32_t k_most_cq_number = (1u << 20) - 1;  // of a doorbell
+constexpr std::uint32_t k_most_number = (1u << 20) - 1;  // of a queue in a doorbell
 
 class library_maker final : public maker {
  public:
@@ -102,7 +102,7 @@ class library_objects final : public queue_objects {
     pairs.of[1] = {cq, &out.made};
     if (const int err = errno_of(call_.init_obj(&pairs, dv::k_of_cq)); err != 0) return err;
     cq_number[which] = out.made.number;
-    return out.made.number <= k_most_cq_number && out.made.entry_bytes == w::k_cqe_bytes ? 0 : EPROTO;
+    return out.made.number <= k_most_number && out.made.entry_bytes == w::k_cqe_bytes ? 0 : EPROTO;
   }
   // Sizes by the rule of the library's own bnxt_re_dv_qp_mem_alloc for entries of 8 slots, which MORI has, too: a
   // handle of 0 says that they are ours.
@@ -129,7 +129,7 @@ class library_objects final : public queue_objects {
     qp_ = call_.create_qp(from_.domain(), &a);
     if (qp_ == nullptr) return errno_of_null();
     qp_number = qp_->qp_num;
-    return 0;
+    return qp_number <= k_most_number ? 0 : EPROTO;
   }
   int modify(const uverbs::modify_qp& m) override {
     ibv_qp_attr attributes = attributes_of(m);

@@ -73,11 +73,11 @@ class pipeline_domain {
   int err_ = 0;
 };
 
-// Whether the ring is in that memory, with entries of that size that fill it.
+// Whether the ring is in that memory, with entries of that size that fill it, and a number of 24 bits.
 bool is_of(const dv::ring& r, const queue_memory& m, std::size_t entry_bytes) {
   const std::size_t entries = m.bytes / entry_bytes;
-  return r.at == m.at && r.mask == entries - 1 && r.depth_log2 == log2_of(entries) &&
-         r.stride_log2 == log2_of(entry_bytes);
+  return r.doorbell >> 2 * dv::k_number_shift == 0 && r.at == m.at && r.mask == entries - 1 &&
+         r.depth_log2 == log2_of(entries) && r.stride_log2 == log2_of(entry_bytes);
 }
 
 class library_objects final : public queue_objects {
