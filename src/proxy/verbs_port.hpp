@@ -21,6 +21,7 @@ struct verbs_port {
   nic_vendor vendor = nic_vendor::other;
   std::string kernel_file;  // "uverbs0"
   std::string no_queues;    // of a vendor with a provider that asks the kernel: why kernels cannot drive its queues
+  bool by_library = false;  // else: what makes them is the vendor's library, and not the kernel's own calls
   verbs_address identity;   // qpn and psn are 0
   bool needs_grh;           // InfiniBand with routed or virtual addresses; always so on Ethernet
   std::uint64_t max_message;

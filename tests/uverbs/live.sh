@@ -12,4 +12,9 @@ for nic in mlx5 bnxt ionic; do
   [ $nic != mlx5 ] || has HAVE_MLX5DV || continue
   XIO_TEST_UVERBS_NIC=$nic XIO_NIC_FAMILY=$nic "${0%/*}/run" timeout -k 5 120 "$builddir/tests/uverbs/live_test" || status=1
 done
+# Rings that are dma-bufs, and pages of doorbells, by the vendors' libraries.
+for nic in bnxt ionic; do
+  XIO_TEST_UVERBS_VENDOR=1 XIO_TEST_UVERBS_NIC=$nic XIO_NIC_FAMILY=$nic "${0%/*}/run" timeout -k 5 120 \
+    "$builddir/tests/uverbs/live_test" --gtest_filter='dmabuf.*:doorbell.*' || status=1
+done
 exit $status

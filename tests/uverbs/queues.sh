@@ -43,3 +43,33 @@ posts() {
   if env -u XIO_NIC_FAMILY -u XIO_BACKEND "$builddir/xio-info" 2>&1 | grep -q "$1"; then return; fi
   fail "xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: $1"
 }
+
+# With XIO_TEST_UVERBS_VENDOR, a file that stands in for the vendor's library:
+library=$builddir/.libs/libxio_vendor.so
+
+# by_library FILE TEXT [NAME=VALUE ...]: what xio-info says of that library in a session of its own.
+by_library() {
+  local file=$1 text=$2 out
+  shift 2
+  out=$(env -u XIO_NIC_FAMILY -u XIO_BACKEND -u LD_PRELOAD -u SYSFS_PATH XIO_TEST_UVERBS_VENDOR="$file" "$@" \
+    "${0%/*}/run" "$builddir/xio-info" 2>&1)
+  if ! grep -Eq "$text" <<<"$out"; then fail "xio-info by ${file##*/} $* does not say: $text" <(grep -E 'kernels_post|queues_by' <<<"$out"); fi
+}
+
+# without NAME ...: makes a copy of the library that has none of these calls, and prints its path.
+without() {
+  local name script=
+  for name in "$@"; do script+="s/$name\\x00/${name%?}_\\x00/g;"; done
+  LC_ALL=C sed "$script" "$library" >"$XIO_TEST_UVERBS_SESSION/libwithout.so"
+  echo "$XIO_TEST_UVERBS_SESSION/libwithout.so"
+}
+
+# rules PATTERN: XIO has broken no rule of the library so far. Then its own test, where each rule with such a name refuses.
+rules() {
+  local broken
+  broken=$(awk '$2 != 0 { print $1 }' "$XIO_TEST_UVERBS_SESSION"/rules.* | sort -u)
+  [ -z "$broken" ] || fail "XIO has broken these rules of the library:" <(cat <<<"$broken")
+  "$builddir/tests/uverbs/vendor_test" || fail 'the stand-in for the library does not judge as it should'
+  broken=$(awk -v own="$1" '$1 ~ own { n[$1] += $2 } END { for (i in n) if (n[i] == 0) print i }' "$XIO_TEST_UVERBS_SESSION"/rules.*)
+  [ -z "$broken" ] || fail "no call has broken these rules of the library:" <(cat <<<"$broken")
+}

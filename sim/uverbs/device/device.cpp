@@ -145,6 +145,7 @@ void device::start_bnxt(std::uint32_t qpn, const firmware::queue_pair& q, const 
   m.first_psn = q.send_psn;
   m.path_mtu = rings.mtu;
   m.by_slots = true;
+  m.table_log2 = rings.table_log2;
   r.queue = std::make_unique<queue_pair>(qpn, std::make_unique<xio::model::rdma::bnxt_queue>(m, qpn, k_most_message));
   r.queue->connect(std::make_unique<requester>(settings_, qpn, q, k_host, keys_), 0);
 }

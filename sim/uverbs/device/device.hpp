@@ -19,7 +19,7 @@ struct rings {
   unsigned char* slots;  // bnxt: and the MSN table behind
   std::uint32_t depth, page;
   unsigned char* completions;
-  std::uint32_t cq_depth, cq_number, cq_page, mtu;
+  std::uint32_t cq_depth, cq_number, cq_page, mtu, table_log2;
 };
 
 class device final : public firmware::resources, public firmware::nic {

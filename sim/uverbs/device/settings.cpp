@@ -60,6 +60,7 @@ settings settings::read() {
   if (nic != nullptr && std::string(nic) == "bnxt") s.nic = nic_kind::bnxt;
   if (nic != nullptr && std::string(nic) == "ionic") s.nic = nic_kind::ionic;
   s.log = std::getenv("XIO_TEST_UVERBS_LOG") != nullptr;
+  s.vendor = std::getenv("XIO_TEST_UVERBS_VENDOR") != nullptr;
   const char* faults = std::getenv("XIO_TEST_UVERBS_FAULTS");
   const char* at = std::getenv("XIO_TEST_UVERBS_FAULTS_AT");
   if (faults == nullptr || (at != nullptr && std::strtoul(at, nullptr, 10) != s.host)) return s;

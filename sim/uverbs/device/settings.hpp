@@ -9,6 +9,7 @@
 //                        (to doorbells of odd queue pairs), opcode:status (both hexadecimal: that command is
 //                        refused so)
 //   XIO_TEST_UVERBS_FAULTS_AT the only host (1 is the first process) that has them; else all
+//   XIO_TEST_UVERBS_VENDOR    the driver is the vendor's, whose own library (tests/uverbs/vendor) makes queues
 //   XIO_TEST_UVERBS_LOG       prints refused commands and system calls
 #pragma once
 #include <cstdint>
@@ -32,7 +33,7 @@ struct settings : faults {
   nic_kind nic = nic_kind::mlx5;
   std::string session;  // empty: no device
   std::uint32_t host = 0;
-  bool log = false;
+  bool log = false, vendor = false;
 
   // These alone, by the words above.
   void set_faults(const std::string& words);

@@ -70,7 +70,7 @@ int pin(const call& c, std::uint16_t id, std::uint64_t address, std::uint64_t by
 }  // namespace
 
 int context::bnxt_page(const call& c) {
-  if (device_.chosen().old_kernel) return EPROTONOSUPPORT;
+  if (is_old()) return EPROTONOSUPPORT;
   if (c.method() == k_page_free) return remove(static_cast<std::uint32_t>(c.value(k_page_handle)), kind::page);
   if (c.method() != k_page_alloc) return EPROTONOSUPPORT;
   if (const int err = c.check({k_page_handle, k_page_region, k_page_offset}); err != 0) return err;
@@ -87,7 +87,7 @@ int context::bnxt_page(const call& c) {
 int context::bnxt_cq(const call& c) {
   if (c.method() == UVERBS_METHOD_CQ_DESTROY)
     return remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_CQ_HANDLE)), kind::queue);
-  const bool old = device_.chosen().old_kernel;
+  const bool old = is_old();
   if (const int err =
           c.check({UVERBS_ATTR_CREATE_CQ_HANDLE, UVERBS_ATTR_CREATE_CQ_CQE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE,
                    UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, UVERBS_ATTR_CREATE_CQ_RESP_CQE},
@@ -130,7 +130,9 @@ int context::bnxt_qp(const call& c) {
   object* cq = find(c.value(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE), kind::queue);
   object* receive_cq = find(c.value(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE), kind::queue);
   object* page = find(c.value(k_qp_page), kind::page);
-  if (domain == nullptr || cq == nullptr || receive_cq == nullptr || page == nullptr) return ENOENT;
+  if (domain == nullptr || cq == nullptr || receive_cq == nullptr) return ENOENT;
+  // The page of the context is for the vendor's library alone.
+  if (page == nullptr && (!library_ || c.find(k_qp_page) != nullptr)) return ENOENT;
   if (c.value(UVERBS_ATTR_CREATE_QP_TYPE) != IB_UVERBS_QPT_RC || c.value(UVERBS_ATTR_CREATE_QP_FLAGS) != 0)
     return EOPNOTSUPP;
   ib_uverbs_qp_cap cap{};
@@ -156,15 +158,17 @@ int context::bnxt_qp(const call& c) {
   if (const int err = pin(c, k_rq_buffer, wanted->receive_address, whole_pages(receive_bytes), refused, &receives);
       err != 0)
     return err;
-  // The device's own rules: the table has one place, and as many entries as the ring has of 8 slots.
-  if ((ring + table) % k_page != 0 || wanted->sequence_entries * k_wqe_slots != wanted->slots ||
+  // The device's own rules: the table has one place, and as many entries as the ring has of 8 slots or of 2.
+  const std::uint32_t depth = wanted->slots / k_wqe_slots, laps = wanted->sequence_entries / std::max(depth, 1u);
+  if ((ring + table) % k_page != 0 || wanted->sequence_entries != laps * depth || (laps != 1 && laps != 4) ||
       !std::has_single_bit(wanted->slots)) {
     std::fprintf(stderr, "simulated RDMA device: %u slots and %u MSN entries have no one place for the table\n",
                  wanted->slots, wanted->sequence_entries);
     return EIO;
   }
   o.id = device_.next_number();
-  o.entries = wanted->sequence_entries;
+  o.entries = depth;
+  o.table_log2 = laps == 4 ? 2 : 0;
   o.parent = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_PD_HANDLE));
   o.cq = static_cast<std::uint32_t>(c.value(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE));
   o.page = static_cast<std::uint32_t>(c.value(k_qp_page));
@@ -175,7 +179,7 @@ int context::bnxt_qp(const call& c) {
   ++domain->users;
   ++cq->users;
   ++receive_cq->users;
-  ++page->users;
+  if (page != nullptr) ++page->users;
   c.set_handle(UVERBS_ATTR_CREATE_QP_HANDLE, keep(o));
   c.write(UVERBS_ATTR_CREATE_QP_RESP_CAP, &cap, sizeof cap);
   c.write(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, &o.id, sizeof o.id);
@@ -233,17 +237,19 @@ int context::modify_pair(const call& c) {
 
 void context::start_receives(const object& o) {
   const object *cq = find(o.receive_cq, kind::queue), *page = find(o.page, kind::page);
-  auto receives = device_.chosen().nic == nic_kind::bnxt
-                      ? make_bnxt_receives(o.id, {o.receives, cq->at, o.receive_entries, o.receive_bytes, page->id,
-                                                  cq->entries, cq->id, own_page_})
-                      : make_ionic_receives(o.id, {o.receives, cq->at, o.receive_entries, cq->entries, cq->id,
-                                                   own_page_, device::k_ionic_rq_type, device::k_ionic_cq_type});
+  auto receives =
+      device_.chosen().nic == nic_kind::bnxt
+          ? make_bnxt_receives(o.id, {o.receives, cq->at, o.receive_entries, o.receive_bytes,
+                                      page == nullptr ? own_page_ : page->id, cq->entries, cq->id, own_page_})
+          : make_ionic_receives(o.id, {o.receives, cq->at, o.receive_entries, cq->entries, cq->id, own_page_,
+                                       device::k_ionic_rq_type, device::k_ionic_cq_type});
   device_.add_receives(o.id, std::move(receives));
 }
 
 void context::start_pair(const object& o) {
   const object *cq = find(o.cq, kind::queue), *page = find(o.page, kind::page);
-  const rings r{o.at, o.entries, page == nullptr ? own_page_ : page->id, cq->at, cq->entries, cq->id, own_page_, o.mtu};
+  const rings r{o.at,  o.entries,   page == nullptr ? own_page_ : page->id, cq->at, cq->entries, cq->id, own_page_,
+                o.mtu, o.table_log2};
   if (device_.chosen().nic == nic_kind::bnxt)
     device_.start_bnxt(o.id, o.connection, r);
   else

@@ -32,7 +32,8 @@ class context {
     std::uint32_t entries = 0, cq = 0, page = 0, mtu = 0;                  // cq, page: handles
     std::uint32_t receive_cq = 0, receive_entries = 0, receive_bytes = 0;  // as both are given
     unsigned char* receives = nullptr;
-    std::uint32_t pipelines = 0;  // ionic: of a completion queue, as a mask
+    std::uint32_t pipelines = 0;   // ionic: of a completion queue, as a mask
+    std::uint32_t table_log2 = 0;  // bnxt: as dev::bnxt_ring has it
     firmware::queue_pair connection{};
   };
 
@@ -69,7 +70,10 @@ class context {
   object* find(std::uint64_t handle, kind what);
 
   device& device_;
-  bool ready_ = false, devx_ = false;
+  // Without the calls of a newer Linux. A vendor's driver has them for its library alone, which is ours.
+  bool is_old() const { return device_.chosen().old_kernel || (device_.chosen().vendor && !library_); }
+
+  bool ready_ = false, devx_ = false, library_ = false;
   bool variable_ = false;       // bnxt: entries of variable size
   std::uint32_t own_page_ = 0;  // bnxt, ionic: the context's doorbell page
   std::uint32_t next_cq_number_ = 0x2001;

@@ -97,7 +97,7 @@ int context::ionic_context(const call& c) {
 int context::ionic_cq(const call& c) {
   if (c.method() == UVERBS_METHOD_CQ_DESTROY)
     return remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_CQ_HANDLE)), kind::queue);
-  if (device_.chosen().old_kernel) return EPROTONOSUPPORT;
+  if (is_old()) return EPROTONOSUPPORT;
   if (const int err =
           c.check({UVERBS_ATTR_CREATE_CQ_HANDLE, UVERBS_ATTR_CREATE_CQ_CQE, UVERBS_ATTR_CREATE_CQ_USER_HANDLE,
                    UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, UVERBS_ATTR_CREATE_CQ_RESP_CQE},

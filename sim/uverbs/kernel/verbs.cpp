@@ -15,6 +15,9 @@ namespace {
 // enum ib_port_state, ib_mtu, ib_port_phys_state; link layer 2 is Ethernet.
 constexpr std::uint8_t k_down = 1, k_active = 4, k_mtu_4096 = 5, k_disabled = 3, k_link_up = 5, k_ethernet = 2;
 
+// Of the driver's part of a context's request: the vendor's library asks (tests/uverbs/vendor).
+constexpr std::uint64_t k_of_library = 1ull << 63;
+
 ib_uverbs_gid_entry first_gid(const device& d) {
   ib_uverbs_gid_entry e{};
   e.port_num = 1;
@@ -30,6 +33,7 @@ ib_uverbs_gid_entry first_gid(const device& d) {
 int context::bnxt_context(const call& c) {
   std::uint64_t wanted = 0;
   std::memcpy(&wanted, c.input(UVERBS_ATTR_UHW_IN), std::min(c.room(UVERBS_ATTR_UHW_IN), sizeof wanted));
+  if (library_) wanted &= ~k_of_library;
   if ((wanted & ~3ull) != 0) return EOPNOTSUPP;
   const std::uint32_t mode = device_.chosen().static_mode ? 0 : 1;
   variable_ = (wanted & 2) != 0 && mode != 0;
@@ -42,6 +46,9 @@ int context::bnxt_context(const call& c) {
 int context::get_context(const call& c) {
   if (ready_) return EINVAL;
   if (device_.chosen().nic != nic_kind::mlx5) {
+    std::uint64_t wanted = 0;
+    std::memcpy(&wanted, c.input(UVERBS_ATTR_UHW_IN), std::min(c.room(UVERBS_ATTR_UHW_IN), sizeof wanted));
+    library_ = device_.chosen().vendor && (wanted & k_of_library) != 0;
     const int err = device_.chosen().nic == nic_kind::bnxt ? bnxt_context(c) : ionic_context(c);
     ready_ = err == 0;
     return err;

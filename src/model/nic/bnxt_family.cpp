@@ -25,8 +25,12 @@ std::uint32_t cq_number(const dev::rdma_ring& r) {
 }
 
 void set_fields(dev::rdma_ring& r, const queue_parts& parts) {
-  r.bnxt = {reinterpret_cast<std::uint64_t*>(parts.beside), parts.cq_doorbell, cq_number(r),
-            static_cast<std::uint16_t>(parts.path_mtu), 1};
+  r.bnxt = {reinterpret_cast<std::uint64_t*>(parts.beside),
+            parts.cq_doorbell,
+            cq_number(r),
+            static_cast<std::uint16_t>(parts.path_mtu),
+            1,
+            0};
 }
 
 void prepare(const dev::ring_view&, const queue_image&, dev::ring_state& state, const queue_plan& plan) {

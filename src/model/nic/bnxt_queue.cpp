@@ -141,7 +141,8 @@ op_error bnxt_queue::decode_atomic(const header& h, op& out) const {
 // The MSN entry is what hardware finds the WQE by when a packet must be sent again.
 op_error bnxt_queue::check_sequence(std::uint64_t first, std::uint64_t bytes) {
   const std::uint64_t index = first & ((std::uint64_t{1} << memory_.depth_log2) - 1);
-  const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[index]));
+  const std::uint64_t message = first & ((std::uint64_t{1} << (memory_.depth_log2 + memory_.table_log2)) - 1);
+  const w::msn entry = w::get_msn(memory_.entries.load(&memory_.msns[message]));
   const std::uint32_t after = (psn_ + w::packets_of(bytes, memory_.path_mtu)) & w::k_psn_mask;
   if (entry.start_index != index * unit()) return broken(rule::entry_index);
   if (entry.start_psn != psn_ || entry.next_psn != after) return broken(rule::entry_sequence);

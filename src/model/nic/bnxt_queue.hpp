@@ -9,7 +9,7 @@ namespace xio::model::rdma {
 
 // Outlives the queue; completion entries are zero to begin with.
 struct bnxt_memory : dialect_memory {
-  const std::uint64_t* msns;         // depth entries
+  const std::uint64_t* msns;         // depth << table_log2 entries
   std::uint32_t depth_log2;          // at most 15
   const std::uint64_t* doorbell;     // the DPI page's word as this send queue rings it
   std::uint32_t* cqes;               // entries of 32 bytes
@@ -19,6 +19,7 @@ struct bnxt_memory : dialect_memory {
   std::uint32_t first_psn;  // the number of the first entry's first packet
   std::uint32_t path_mtu;
   bool by_slots;  // variable mode, with entries of 8 slots alone
+  std::uint32_t table_log2 = 0;
 };
 
 class bnxt_queue final : public dialect_queue<bnxt_memory, wire::bnxt::k_wqe_bytes / 4> {

@@ -82,6 +82,8 @@ section device_section(const rdma::device_facts& d, const rdma::port_wishes& w) 
   s.rows.push_back({"driver", driver.empty() ? std::string("software") : driver, ""});
   s.rows.push_back({"family", how.family, ""});
   s.rows.push_back({"kernels_post", how.by_kernels, how.why});
+  if (!d.queues_by.empty() && d.no_queues.empty())
+    s.rows.push_back({"queues_by", std::string(d.by_library ? "library" : "kernel"), d.queues_by});
   if (!d.closed.empty()) s.rows.push_back({"opens", false, d.closed});
   for (const rdma::port_facts& p : d.ports) add_port(s, d, p, w);
   return s;

@@ -36,6 +36,7 @@ struct bnxt_codec {
     to->rdma.bnxt.cq_id = view_field(from.rdma.bnxt.cq_id);
     to->rdma.bnxt.path_mtu = view_field(from.rdma.bnxt.path_mtu);
     to->rdma.bnxt.unit = view_field(from.rdma.bnxt.unit);
+    to->rdma.bnxt.table_log2 = view_field(from.rdma.bnxt.table_log2);
   }
 
   XIO_DEVICE static void announce(const ring_view& r, u64, u64 to) {
@@ -83,7 +84,8 @@ struct bnxt_codec {
   XIO_DEVICE static void encode(const ring_view& r, u64 ticket, u64 serial, bool ask, const rdma::work& w) {
     const u32 index = static_cast<u32>(ticket) & (r.depth - 1);
     const u32 psn = static_cast<u32>(serial);
-    r.rdma.bnxt.msn_table[index] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index * unit_of(r));
+    const u32 message = static_cast<u32>(ticket) & ((r.depth << r.rdma.bnxt.table_log2) - 1);
+    r.rdma.bnxt.msn_table[message] = wire::bnxt::msn_entry(psn, psn + packets(r, w), index * unit_of(r));
     unsigned char* slot = ring_slot(r, ticket, k_slot_bytes);
     put_heads(slot, ask, by_slots(r), w);
     if (w.from == rdma::payload::memory || rdma::is_atomic(w.what)) {

@@ -75,11 +75,12 @@ struct mlx5_ring {
 };
 // Broadcom (bnxt.hpp).
 struct bnxt_ring {
-  std::uint64_t* msn_table;    // depth entries: the packet numbers of each entry
+  std::uint64_t* msn_table;    // depth << table_log2 entries: the packet numbers of each entry
   std::uint64_t* cq_doorbell;  // register for the CQ's consumer index
   std::uint32_t cq_id;         // the CQ's number, of 20 bits
   std::uint16_t path_mtu;      // payload bytes of one packet, a power of two
-  std::uint16_t unit;  // what doorbells and MSN entries count for an entry: 1 in static mode, 8 in variable mode
+  std::uint8_t unit;  // what doorbells and MSN entries count for an entry: 1 in static mode, 8 in variable mode
+  std::uint8_t table_log2;
 };
 // AMD Pensando (ionic.hpp).
 struct ionic_ring {

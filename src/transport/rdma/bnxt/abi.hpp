@@ -66,6 +66,4 @@ struct page_description {
 };
 constexpr std::uint16_t k_qp_page = uverbs::k_driver_more;  // BNXT_RE_CREATE_QP_ATTR_DBR_HANDLE
 
-constexpr std::uint32_t k_most_slots = 65536;  // drivers/infiniband/hw/bnxt_re/qplib_sp.h, BNXT_RE_MAX_SQ_SLOTS
-
 }  // namespace xio::rdma::bnxt

@@ -16,8 +16,9 @@ struct receive_rings {
 
 class receives {
  public:
-  // Of two SGEs, so that entries do not straddle the end of their ring, which is a page, as is their completion queue.
-  static constexpr std::uint32_t k_log_entries = 6, k_entries = 1u << k_log_entries, k_spans = 2, k_entry_slots = 4;
+  // Of six SGEs, as the vendor's library has them: entries do not straddle the end of their ring, which is whole pages,
+  // as is their completion queue.
+  static constexpr std::uint32_t k_log_entries = 6, k_entries = 1u << k_log_entries, k_spans = 6, k_entry_slots = 8;
   static constexpr std::uint32_t k_log_completions = 7, k_completions = 1u << k_log_completions;
 
   // Of memory that is zero.

@@ -3,22 +3,23 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <string>
 
 #include "transport/rdma/direct/nic.hpp"
-#include "transport/rdma/uverbs/domain.hpp"
 
 namespace xio::rdma {
 
 class register_page {
  public:
-  // offset: of the page in the device's file. Throws, naming the device. `hooks` outlives it.
-  register_page(const uverbs::domain& d, std::uint64_t offset, std::size_t bytes, const direct_hooks& hooks);
+  // page: mapped; null with errno is refused. Throws, naming the device. `hooks` outlives it.
+  register_page(const std::string& device, std::shared_ptr<void> page, std::size_t bytes, const direct_hooks& hooks);
   ~register_page();
   register_page(const register_page&) = delete;
   register_page& operator=(const register_page&) = delete;
   // Of 8 bytes, `at` bytes from the page's begin: as kernels see it, and as this process does.
   std::uint64_t* doorbell(std::size_t at) const { return word(kernels_, at); }
-  std::uint64_t* host_doorbell(std::size_t at) const { return word(at_, at); }
+  std::uint64_t* host_doorbell(std::size_t at) const { return word(page_.get(), at); }
 
  private:
   static std::uint64_t* word(void* page, std::size_t at) {
@@ -26,8 +27,7 @@ class register_page {
   }
 
   const direct_hooks* hooks_;
-  const std::size_t bytes_;
-  void* at_;
+  std::shared_ptr<void> page_;
   void* kernels_ = nullptr;
 };
 

@@ -10,9 +10,6 @@ struct context_request {
   std::uint32_t reserved[2];
 };
 
-// IONIC_ABI_VERSION, as sysfs gives it (abi_version).
-constexpr int k_abi = 1;
-
 // struct ionic_ctx_resp. The doorbell page is the first that the context has to map: offset 0 of the file
 // (drivers/infiniband/hw/ionic/ionic_controlpath.c, ionic_alloc_ucontext). It has 8 bytes for each type of queue.
 // Linux 7.2 and older give all but the last word.

@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <optional>
 #include <random>
 
 #include "base/error.hpp"
 #include "transport/rdma/direct/register_page.hpp"
-#include "transport/rdma/ionic/abi.hpp"
+#include "transport/rdma/ionic/maker.hpp"
 #include "transport/rdma/ionic/receives.hpp"
-#include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 #include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/ionic.hpp"
@@ -28,15 +26,15 @@ namespace w = wire::ionic;
 constexpr std::uint32_t k_most_cq_depth = 32768, k_most_depth = k_most_cq_depth / 2;
 // Colours and indices begin at 0, and completions count messages in 16 bits that matter.
 constexpr std::uint64_t k_count_from = 1u << 16;
-// Every queue pair has a receive queue, here of one page. Only writes with immediate use it, and a completion queue of
-// another page.
-constexpr std::uint32_t k_receive_bytes = ionic::receives::k_entry_bytes;
 // The NIC looks at the place of a doorbell modulo this alone, so a page has a copy of each for several queue pairs
 // (rocSHMEM, queue_pair_ionic.cpp, ring_doorbell_single: one for each lane of a wave).
 constexpr std::size_t k_doorbell_copy = 64, k_doorbell_page = 4096;
-constexpr std::uint32_t k_spans = (w::k_wqe_bytes - w::k_payload_at) / 16;
+using ionic::k_receive_bytes;
+using ionic::log2_of;
+using objects = queue_objects;
 
-// Where each part of a queue's memory begins. The driver takes queues in pages of the kernel's size.
+// Where each part of a queue's memory begins. Every queue pair has a receive queue, here of one page: only writes with
+// immediate use it, and a completion queue of another page. The driver takes queues in pages of the kernel's size.
 struct layout {
   std::size_t page, receives, receive_completions, completions, end;
   layout(std::size_t page_bytes, std::uint32_t depth, std::uint32_t cq_depth)
@@ -50,134 +48,45 @@ struct layout {
   std::size_t whole_pages(std::size_t bytes) const { return (bytes + page - 1) / page * page; }
 };
 
-std::uint32_t log2_of(std::size_t n) { return static_cast<std::uint32_t>(std::countr_zero(n)); }
-
-ionic::queue_description describe(const unsigned char* at, std::size_t bytes, std::size_t entry_bytes) {
-  const std::size_t entries = bytes / entry_bytes;
-  return {reinterpret_cast<std::uint64_t>(at), static_cast<std::uint32_t>(bytes),
-          static_cast<std::uint16_t>(entries - 1), static_cast<std::uint8_t>(log2_of(entries)),
-          static_cast<std::uint8_t>(log2_of(entry_bytes))};
-}
-
-// A context with what the driver says of the NIC.
-class ionic_context {
- public:
-  ionic_context(const std::string& device, const std::string& file) : owner_(open(device, file)) {}
-  const uverbs::domain& owner() const { return *owner_; }
-  uverbs::domain& owner() { return *owner_; }
-  const ionic::context_response& response() const { return response_; }
-  std::size_t page() const { return std::size_t{1} << response_.page_shift; }
-  // Where a queue's doorbell is in the page, and its copies behind that.
-  std::size_t doorbell_of(std::uint8_t type, std::size_t copy = 0) const {
-    return response_.doorbell_offset + std::size_t{type} * sizeof(std::uint64_t) + copy * k_doorbell_copy;
-  }
-  // Entries that fill a page: what the vendor's library makes at least.
-  std::uint32_t least_depth() const { return static_cast<std::uint32_t>(page() / w::k_wqe_bytes); }
-  // A pipeline of the NIC, as a mask: queue pairs take turns.
-  std::uint8_t take_pipeline() { return static_cast<std::uint8_t>(1u << (pairs_++ % response_.pipelines)); }
-  // Of the doorbells: queue pairs share them when there are more than these.
-  std::size_t next_copy() {
-    const std::size_t last = std::max(response_.sq_type, response_.cq_type);
-    if (last >= k_doorbell_copy / sizeof(std::uint64_t)) return 0;
-    return copies_++ % ((k_doorbell_page - response_.doorbell_offset % k_doorbell_page) / k_doorbell_copy);
-  }
-  // Empty, or what of the driver's words cannot be.
-  std::string lacks() const {
-    if (response_.version == 0 || response_.pipelines == 0) return "RDMA on this NIC's firmware";
-    if (response_.pipelines > ionic::k_most_pipelines || response_.page_shift < 12 || response_.page_shift > 16 ||
-        doorbell_of(std::max({response_.sq_type, response_.rq_type, response_.cq_type})) >= page())
-      return "queues that this XIO knows";
-    return "";
-  }
-
- private:
-  std::unique_ptr<uverbs::domain> open(const std::string& device, const std::string& file) {
-    const ionic::context_request wanted{};
-    return std::make_unique<uverbs::domain>(device, file, uverbs::driver_ionic,
-                                            uverbs::driver_data{&wanted, sizeof wanted, &response_, sizeof response_},
-                                            uverbs::driver_data{});
-  }
-
-  ionic::context_response response_{};
-  std::unique_ptr<uverbs::domain> owner_;
-  std::atomic<std::uint32_t> pairs_ = 0, copies_ = 0;
-};
-
-// --- A queue pair's objects --------------------------------------------------------------------------
-
-// Handles and numbers; the queue pair goes first.
-struct objects {
-  const uverbs::domain* owner;
-  struct completion_queue {
-    std::uint32_t handle = 0, number = 0;
-  };
-  completion_queue cq, receive_cq;  // the second is the first where nothing is received
-  std::uint32_t qp = 0, qp_number = 0;
-
-  explicit objects(const uverbs::domain& o) : owner(&o) {}
-  ~objects() {
-    uverbs::destroy_qp(*owner, &qp);
-    if (receive_cq.handle != cq.handle) uverbs::destroy_cq(*owner, &receive_cq.handle);
-    uverbs::destroy_cq(*owner, &cq.handle);
-  }
-  objects(const objects&) = delete;
-  objects& operator=(const objects&) = delete;
-
-  // Each returns 0 or the errno.
-  int make_cq(std::uint8_t pipeline, const ionic::queue_description& memory, completion_queue* to) {
-    const auto place = log2_of(pipeline);
-    ionic::cq_request wanted{};
-    wanted.queues[place] = memory;
-    wanted.pipelines = pipeline;
-    ionic::cq_response made{};
-    const std::uint32_t entries = memory.mask - ionic::k_cq_spare;
-    std::uint32_t given = 0;
-    uverbs::call c(uverbs::obj_cq, uverbs::cq::create);
-    c.make(uverbs::cq::handle).in(uverbs::cq::entries, entries).in(uverbs::cq::user_handle, std::uint64_t{0});
-    c.in(uverbs::cq::vector, std::uint32_t{0}).out(uverbs::cq::entries_made, &given);
-    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
-    const int err = owner->run(c);
-    if (err != 0) return err;
-    *to = {c.made(uverbs::cq::handle), made.numbers[place]};
-    return made.pipelines == pipeline ? 0 : EPROTO;
-  }
-  int make_qp(std::uint8_t pipeline, const ionic::queue_description& sends, const ionic::queue_description& receives) {
-    ionic::qp_request wanted{};
-    wanted.sends = sends;
-    wanted.receives = receives;
-    wanted.pipelines = pipeline;
-    ionic::qp_response made{};
-    const uverbs::queue_capacity capacity{sends.mask, receives.mask, k_spans, 1, w::k_inline_bytes};
-    uverbs::queue_capacity given{};
-    std::uint32_t number = 0;
-    uverbs::call c(uverbs::obj_qp, uverbs::qp::create);
-    c.make(uverbs::qp::handle).use(uverbs::qp::pd, owner->pd()).use(uverbs::qp::send_cq, cq.handle);
-    c.use(uverbs::qp::receive_cq, receive_cq.handle)
-        .in(uverbs::qp::user_handle, std::uint64_t{0})
-        .in(uverbs::qp::capacity, capacity);
-    c.choose(uverbs::qp::type, uverbs::qp::k_reliable).out(uverbs::qp::capacity_made, &given);
-    c.out(uverbs::qp::number, &number);
-    uverbs::add(c, {&wanted, sizeof wanted, &made, sizeof made});
-    const int err = owner->run(c);
-    if (err != 0) return err;
-    qp = c.made(uverbs::qp::handle);
-    qp_number = made.number;
-    return made.pipeline == log2_of(pipeline) ? 0 : EPROTO;
-  }
+struct described {
+  described(unsigned char* base, const layout& l, std::uint32_t depth, std::uint32_t cq_depth)
+      : sends(nullptr, base, std::size_t{depth} * w::k_wqe_bytes),
+        receives(nullptr, base + l.receives, l.page),
+        receive_completions(nullptr, base + l.receive_completions, l.page),
+        completions(nullptr, base + l.completions, std::size_t{cq_depth} * w::k_cqe_bytes) {}
+  const queue_memory sends, receives, receive_completions, completions;
 };
 
 // --- A NIC -------------------------------------------------------------------------------------------
+
+// Entries that fill a page: what the vendor's library makes at least.
+std::uint32_t least_depth(const ionic::nic_facts& f) { return static_cast<std::uint32_t>(f.page / w::k_wqe_bytes); }
 
 struct ionic_port {
   ionic_port(const proxy::verbs_port& p, const direct_hooks& h)
       : port(p),
         hooks(h),
-        context(p.identity.device, p.kernel_file),
-        doorbells(context.owner(), 0, context.page(), hooks) {}
+        maker(p.by_library ? ionic::make_by_library(p.context.get(), p.domain.get())
+                           : ionic::make_by_kernel(p.identity.device, p.kernel_file)),
+        facts(maker->facts()),
+        doorbells(p.identity.device, maker->own_page(), facts.page, hooks) {}
+  // Where a queue's doorbell is in the page, and its copies behind that.
+  std::size_t doorbell_of(std::uint8_t type, std::size_t copy = 0) const {
+    return facts.doorbell_offset + std::size_t{type} * sizeof(std::uint64_t) + copy * k_doorbell_copy;
+  }
+  // Of the doorbells: queue pairs share them when there are more than these.
+  std::size_t next_copy() {
+    if (std::max(facts.sq_type, facts.cq_type) >= k_doorbell_copy / sizeof(std::uint64_t)) return 0;
+    return copies_++ % ((k_doorbell_page - facts.doorbell_offset % k_doorbell_page) / k_doorbell_copy);
+  }
   const proxy::verbs_port port;
   const direct_hooks hooks;
-  ionic_context context;
+  const std::unique_ptr<ionic::maker> maker;
+  const ionic::nic_facts facts;
   const register_page doorbells;  // of all queues
+
+ private:
+  std::atomic<std::uint32_t> copies_ = 0;
 };
 
 class ionic_send_queue final : public direct_queue {
@@ -186,70 +95,64 @@ class ionic_send_queue final : public direct_queue {
       : port_(std::move(port)),
         depth_(depth),
         cq_depth_(cq_depth),
-        copy_(port_->context.next_copy()),
-        parts_(port_->context.page(), depth, cq_depth),
+        copy_(port_->next_copy()),
+        parts_(port_->facts.page, depth, cq_depth),
         mine_(port_->port.identity),
         memory_(parts_.end, port_->hooks.rings, parts_.page, gpu::purpose::completions),
-        made_(port_->context.owner()) {
+        made_(port_->maker->begin()) {
     auto* base = memory_.as<unsigned char>();
     // The first lap's entries and completions have the colour that zero has not.
     const std::vector<unsigned char> zero(parts_.end, 0);
     gpu::copy(base, zero.data(), zero.size());
-    const std::uint8_t pipeline = port_->context.take_pipeline();
-    const auto completions =
-        describe(base + parts_.completions, std::size_t{cq_depth} * w::k_cqe_bytes, w::k_cqe_bytes);
-    check("completion queue", made_.make_cq(pipeline, completions, &made_.cq));
-    made_.receive_cq = made_.cq;
+    const described memory(base, parts_, depth, cq_depth);
+    check("completion queue", made_->make_cq(objects::sends, cq_depth, memory.completions));
     if (receives)
       check("completion queue of receives",
-            made_.make_cq(pipeline, describe(base + parts_.receive_completions, parts_.page, w::k_cqe_bytes),
-                          &made_.receive_cq));
-    check("queue pair", made_.make_qp(pipeline, describe(base, std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
-                                      describe(base + parts_.receives, parts_.page, k_receive_bytes)));
-    mine_.qpn = made_.qp_number;
+            made_->make_cq(objects::receives, static_cast<std::uint32_t>(parts_.page / w::k_cqe_bytes),
+                           memory.receive_completions));
+    check("queue pair", made_->make_qp(depth, memory.sends, memory.receives));
+    mine_.qpn = made_->qp_number;
     mine_.psn = std::random_device()() & w::k_msn_mask;
     if (receives) prepare_receives(base);
   }
 
   const proxy::verbs_address& identity() const override { return mine_; }
   void connect(const proxy::verbs_address& remote, int pe, const proxy::verbs_path& path, dev::ring_view&) override {
-    uverbs::connect({&port_->context.owner(), made_.qp, &port_->port}, mine_, remote, pe, path);
+    const auto modify = [this](const uverbs::modify_qp& m) { return made_->modify(m); };
+    uverbs::connect({modify, &port_->port}, mine_, remote, pe, path);
   }
   bool poll_receives(immediate_target& to) override { return receives_ && receives_->poll(to); }
-  void stop() noexcept override { uverbs::destroy_qp(port_->context.owner(), &made_.qp); }
+  void stop() noexcept override { made_->end_qp(); }
   void take_host_doorbells(dev::ring_view& v) const override {
-    const ionic_context& context = port_->context;
-    const auto word = [&](std::uint8_t type) {
-      return port_->doorbells.host_doorbell(context.doorbell_of(type, copy_));
-    };
-    v.rdma.doorbell = word(context.response().sq_type);
-    v.rdma.ionic.cq_doorbell = word(context.response().cq_type);
+    v.rdma.doorbell = host_doorbell(port_->facts.sq_type, copy_);
+    v.rdma.ionic.cq_doorbell = host_doorbell(port_->facts.cq_type, copy_);
   }
   void fill(dev::ring_view& v, dev::ring_state& state) const override {
-    const ionic_context& context = port_->context;
+    const ionic::nic_facts& facts = port_->facts;
     auto* base = memory_.as<unsigned char>();
     v.slots = base;
     v.depth = depth_;
     v.rdma.depth_log2 = log2_of(depth_);
     v.id = mine_.qpn;
-    v.rdma.ionic.version = context.response().version == 1 ? 1 : 2;
+    v.rdma.ionic.version = facts.version == 1 ? 1 : 2;
     v.rdma.completions = base + parts_.completions;
     v.rdma.cq_depth = cq_depth_;
     v.rdma.cq_depth_log2 = log2_of(cq_depth_);
-    v.rdma.ionic.cq_id = made_.cq.number;
-    v.rdma.doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().sq_type, copy_));
-    v.rdma.ionic.cq_doorbell = port_->doorbells.doorbell(context.doorbell_of(context.response().cq_type, copy_));
+    v.rdma.ionic.cq_id = made_->cq_number[objects::sends];
+    v.rdma.doorbell = port_->doorbells.doorbell(port_->doorbell_of(facts.sq_type, copy_));
+    v.rdma.ionic.cq_doorbell = port_->doorbells.doorbell(port_->doorbell_of(facts.cq_type, copy_));
     state.credits = depth_ - 1;  // a full ring would look empty
   }
 
  private:
+  std::uint64_t* host_doorbell(std::uint8_t type, std::size_t copy) const {
+    return port_->doorbells.host_doorbell(port_->doorbell_of(type, copy));
+  }
   void prepare_receives(unsigned char* base) {
-    const ionic_context& context = port_->context;
-    const auto doorbell = [&](std::uint8_t type) { return port_->doorbells.host_doorbell(context.doorbell_of(type)); };
-    receives_.emplace(ionic::receives({base + parts_.receives, base + parts_.receive_completions,
-                                       log2_of(parts_.page / k_receive_bytes), log2_of(parts_.page / w::k_cqe_bytes),
-                                       mine_.qpn, made_.receive_cq.number, doorbell(context.response().rq_type),
-                                       doorbell(context.response().cq_type)}));
+    receives_.emplace(ionic::receives(
+        {base + parts_.receives, base + parts_.receive_completions, log2_of(parts_.page / k_receive_bytes),
+         log2_of(parts_.page / w::k_cqe_bytes), mine_.qpn, made_->cq_number[objects::receives],
+         host_doorbell(port_->facts.rq_type, 0), host_doorbell(port_->facts.cq_type, 0)}));
   }
   void check(const char* what, int err) const { uverbs::check_made(mine_, what, depth_, err); }
 
@@ -259,58 +162,46 @@ class ionic_send_queue final : public direct_queue {
   const layout parts_;
   proxy::verbs_address mine_;
   gpu::buffer memory_;  // by parts_
-  objects made_;
+  const std::unique_ptr<queue_objects> made_;
   std::optional<receive_queue<ionic::receives>> receives_;
 };
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
   const auto made = std::make_shared<ionic_port>(port, hooks);
-  return std::make_unique<uverbs::nic_of<ionic_port, ionic_send_queue>>(made, made->context.least_depth(), k_most_depth,
-                                                                        path.relaxed_ordering);
+  return uverbs::open_nic<ionic_send_queue>(made, made->maker->owner(), path, least_depth(made->facts), k_most_depth);
 }
 
 bool drives(const proxy::verbs_port& port) { return port.vendor == proxy::nic_vendor::pensando; }
 
-std::string lacking(const std::string& device, const std::string& what) {
-  return fmt::format(
-      "RDMA device {}: the ionic driver of Linux {} has no {}; queues that kernels drive want ionic_rdma of Linux 6.18 "
-      "or newer and firmware with RDMA",
-      device, uverbs::kernel_release(), what);
-}
-
 // The smallest queue, made and ended. Empty, or what failed.
-std::string try_queue(const std::string& device, ionic_context& context) {
-  const std::uint32_t depth = context.least_depth();
-  const layout parts(context.page(), depth, 2 * depth);
-  uverbs::trial t(device, parts.end, lacking);
-  objects made(context.owner());
-  const std::uint8_t pipeline = context.take_pipeline();
-  t.step("completion queue", "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)", [&] {
-    const auto memory =
-        describe(t.memory() + parts.completions, std::size_t{2} * depth * w::k_cqe_bytes, w::k_cqe_bytes);
-    return made.make_cq(pipeline, memory, &made.cq);
-  });
-  made.receive_cq = made.cq;
-  t.step("queue pair", "queue pairs by system calls (UVERBS_METHOD_QP_CREATE)", [&] {
-    return made.make_qp(pipeline, describe(t.memory(), std::size_t{depth} * w::k_wqe_bytes, w::k_wqe_bytes),
-                        describe(t.memory() + parts.receives, parts.page, k_receive_bytes));
-  });
+std::string try_queue(const std::string& device, ionic::maker& maker) {
+  const std::uint32_t depth = least_depth(maker.facts());
+  const layout parts(maker.facts().page, depth, 2 * depth);
+  uverbs::trial t(device, parts.end, maker.owner() != nullptr ? ionic::lacking : nullptr);
+  if (!t.why().empty()) return t.why();
+  const described memory(t.memory(), parts, depth, 2 * depth);
+  const auto made = maker.begin();
+  t.step("completion queue", "completion queues by system calls (UVERBS_METHOD_CQ_CREATE)",
+         [&] { return made->make_cq(objects::sends, 2 * depth, memory.completions); });
+  t.step("queue pair", "queue pairs by system calls (UVERBS_METHOD_QP_CREATE)",
+         [&] { return made->make_qp(depth, memory.sends, memory.receives); });
   return t.why();
 }
 
 }  // namespace
 
-std::string why_no_ionic_queues(const std::string& device, const std::string& file, int abi) {
-  if (abi != ionic::k_abi)
-    return fmt::format(
-        "RDMA device {}: its driver has version {} of its interface, and Linux's own has {}; unload the vendor's and "
-        "take ionic_rdma of Linux 6.18 or newer (this is Linux {})",
-        device, abi, ionic::k_abi, uverbs::kernel_release());
+std::string why_no_ionic_queues(const std::string& device, const std::string& file) {
   try {
-    ionic_context context(device, file);
-    if (const std::string what = context.lacks(); !what.empty()) return lacking(device, what);
-    return try_queue(device, context);
+    return try_queue(device, *ionic::make_by_kernel(device, file));
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
+std::string why_no_ionic_library(ibv_context* context, ibv_pd* domain, std::string* path) {
+  try {
+    return try_queue(ibv_get_device_name(context->device), *ionic::make_by_library(context, domain, path));
   } catch (const error& e) {
     return e.what();
   }

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "proxy/verbs_fabric.hpp"
+#include "transport/rdma/direct/verbs_nic.hpp"
 #include "xio/wire/mlx5.hpp"
 
 namespace xio::rdma {
@@ -247,27 +247,16 @@ void mlx5_send_queue::fill(dev::ring_view& v, dev::ring_state&) const {
 
 namespace {
 
-class mlx5_nic final : public direct_nic {
+class mlx5_nic final : public verbs_nic {
  public:
-  mlx5_nic(const proxy::verbs_port& port, const proxy::verbs_path& path, const direct_hooks& hooks)
-      : port_(std::make_shared<mlx5_port>(port, hooks)), memory_(port, path, nullptr, hooks.export_memory) {}
-  const proxy::verbs_address& identity() const override { return port_->port().identity; }
-  std::uint64_t max_message() const override { return port_->port().max_message; }
-  proxy::verbs_fabric* fabric() override { return &memory_; }
-  port_facts port() const override { return read_port(port_->port().context.get(), identity().port); }
-  void poll_events() override { memory_.poll(); }  // no queue pair is a fabric's own here
-  bool has_failed() const override { return memory_.has_failed(); }
-  proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) override {
-    return memory_.register_memory(base, bytes, allowed);
-  }
-  void unregister_memory(const proxy::key_pair& keys) override { memory_.unregister_memory(keys); }
+  mlx5_nic(std::shared_ptr<mlx5_port> port, const proxy::verbs_path& path)
+      : verbs_nic(port, port->port(), path, port->hooks()), port_(std::move(port)) {}
   std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t, bool receives) override {
     return std::make_unique<mlx5_send_queue>(port_, depth, receives);
   }
 
  private:
   const std::shared_ptr<mlx5_port> port_;
-  proxy::verbs_fabric memory_;  // registered as with any verbs device
 };
 
 bool drives(const proxy::verbs_port& port) {
@@ -276,7 +265,7 @@ bool drives(const proxy::verbs_port& port) {
 
 std::unique_ptr<direct_nic> open(const proxy::verbs_port& port, const proxy::verbs_path& path,
                                  const direct_hooks& hooks) {
-  return std::make_unique<mlx5_nic>(port, path, hooks);
+  return std::make_unique<mlx5_nic>(std::make_shared<mlx5_port>(port, hooks), path);
 }
 
 }  // namespace

@@ -23,6 +23,10 @@ constexpr std::uint16_t k_mandatory = 1;
 
 enum driver : std::uint32_t { driver_bnxt = 6, driver_ionic = 21 };  // enum rdma_driver_id
 
+// BNXT_RE_ABI_VERSION and IONIC_ABI_VERSION of Linux's own drivers, as sysfs gives them (abi_version). Vendors' drivers
+// have others, whose structures are theirs.
+constexpr int k_linux_abi = 1;
+
 enum object : std::uint16_t { obj_device = 0, obj_pd = 1, obj_cq = 3, obj_qp = 4, obj_mr = 7, obj_events = 16 };
 
 // UVERBS_ATTR_UHW_IN, _OUT: what the driver of the device gets and gives besides.

@@ -95,9 +95,17 @@ domain::domain(std::string device, const std::string& file, driver which, const 
 
 domain::~domain() = default;
 
-void* domain::map(std::uint64_t offset, std::size_t bytes, int protection) const {
-  void* at = mmap(nullptr, bytes, protection, MAP_SHARED, fd_.get(), static_cast<off_t>(offset));
-  return at == MAP_FAILED ? nullptr : at;
+std::shared_ptr<void> domain::map_page(std::uint64_t offset, std::size_t bytes) const {
+  void* at = mmap(nullptr, bytes, PROT_WRITE, MAP_SHARED, fd_.get(), static_cast<off_t>(offset));
+  if (at == MAP_FAILED) return nullptr;
+  return {at, [bytes](void* page) { munmap(page, bytes); }};
+}
+
+int domain::modify(std::uint32_t queue_pair, modify_qp m) const {
+  m.handle = queue_pair;
+  call c(obj_device, device::invoke_write);
+  c.choose(device::write_command, cmd_modify_qp).in(device::core_in, m);
+  return run(c);
 }
 
 int domain::register_address(void* base, std::uint64_t bytes, std::uint32_t access, reg_mr_response* r) const {
@@ -152,11 +160,8 @@ void domain::unregister_memory(const proxy::key_pair& keys) {
 
 namespace {
 
-void modify(const queue_steps& q, const std::string& ends, const char* step, modify_qp m) {
-  m.handle = q.handle;
-  call c(obj_device, device::invoke_write);
-  c.choose(device::write_command, cmd_modify_qp).in(device::core_in, m);
-  if (const int err = q.owner->run(c); err != 0)
+void modify(const queue_steps& q, const std::string& ends, const char* step, const modify_qp& m) {
+  if (const int err = q.modify(m); err != 0)
     fail(XIO_ERR_IO,
          "{} does not go from {} with port {}, sgid_index {}, path_mtu {}, hop_limit {}, traffic_class {}, timeout {}, "
          "retry_cnt {}: {}; {}",

@@ -2,6 +2,7 @@
 // An RDMA device's file opened by system calls alone, without its vendor's library: a context, a protection domain,
 // registered memory, and the steps of a queue pair. Closing it ends all that was made with it.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,8 +39,9 @@ class domain {
   const std::string& device() const { return device_; }
   std::uint32_t pd() const { return pd_; }
   int run(call& c) const { return c.run(fd_.get(), driver_); }
-  // Shared. Null with errno.
-  void* map(std::uint64_t offset, std::size_t bytes, int protection) const;
+  // Doorbells, to be written. Null with errno.
+  std::shared_ptr<void> map_page(std::uint64_t offset, std::size_t bytes) const;
+  int modify(std::uint32_t queue_pair, modify_qp m) const;  // 0 or the errno
 
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed, bool relaxed,
                                   const proxy::memory_exporter& exporter);
@@ -59,8 +61,7 @@ class domain {
 
 // A queue pair that was made, from RESET to RTS. Throws naming both ends and the step.
 struct queue_steps {
-  const domain* owner;
-  std::uint32_t handle;
+  std::function<int(const modify_qp&)> modify;  // returns 0 or the errno
   const proxy::verbs_port* port;
 };
 void connect(const queue_steps& q, const proxy::verbs_address& mine, const proxy::verbs_address& remote, int pe,

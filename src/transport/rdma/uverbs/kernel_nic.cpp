@@ -24,12 +24,12 @@ proxy::key_pair kernel_nic::register_memory(void* base, std::uint64_t bytes, std
 }
 void kernel_nic::unregister_memory(const proxy::key_pair& keys) { owner_.unregister_memory(keys); }
 
-void kernel_nic::check_depth(std::uint32_t depth, std::uint32_t most) const {
+void check_depth(const proxy::verbs_address& mine, std::uint32_t depth, std::uint32_t most) {
   if (depth > most)
     fail(XIO_ERR_CONFIG,
          "a queue depth of {} is not possible on RDMA device {} port {}, which takes powers of two up to {}; set "
          "XIO_RING_DEPTH",
-         depth, port_.identity.device, port_.identity.port, most);
+         depth, mine.device, mine.port, most);
 }
 
 void check_made(const proxy::verbs_address& mine, const char* what, std::uint32_t depth, int err) {

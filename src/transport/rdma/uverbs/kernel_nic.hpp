@@ -3,8 +3,9 @@
 // registered memory.
 #pragma once
 #include <memory>
+#include <utility>
 
-#include "transport/rdma/direct/nic.hpp"
+#include "transport/rdma/direct/verbs_nic.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/uverbs/event_file.hpp"
 
@@ -23,10 +24,6 @@ class kernel_nic : public direct_nic {
   proxy::key_pair register_memory(void* base, std::uint64_t bytes, std::uint32_t allowed) final;
   void unregister_memory(const proxy::key_pair& keys) final;
 
- protected:
-  // Throws where a queue has more entries than the format's indices can name.
-  void check_depth(std::uint32_t depth, std::uint32_t most) const;
-
  private:
   const std::shared_ptr<void> holder_;
   domain& owner_;
@@ -36,18 +33,19 @@ class kernel_nic : public direct_nic {
   event_file events_;
 };
 
-// Of a vendor: a Port has `context`, `port` and `hooks`, and a Queue is made of one.
-template <class Port, class Queue>
-class nic_of final : public kernel_nic {
+// Throws where a queue has more entries than the format's indices can name.
+void check_depth(const proxy::verbs_address& mine, std::uint32_t depth, std::uint32_t most);
+
+// Of a vendor: a Port has `port`, `hooks` and what a Queue needs that is made of one.
+template <class Base, class Port, class Queue>
+class nic_of final : public Base {
  public:
-  nic_of(const std::shared_ptr<Port>& port, std::uint32_t least, std::uint32_t most, bool relaxed)
-      : kernel_nic(port, port->context.owner(), port->port, port->hooks, relaxed),
-        port_(port),
-        least_(least),
-        most_(most) {}
+  template <class... Arguments>
+  nic_of(const std::shared_ptr<Port>& port, std::uint32_t least, std::uint32_t most, Arguments&&... arguments)
+      : Base(port, std::forward<Arguments>(arguments)...), port_(port), least_(least), most_(most) {}
   std::uint32_t depth_of(std::uint32_t wanted) const override { return wanted > least_ ? wanted : least_; }
   std::unique_ptr<direct_queue> make_queue(std::uint32_t depth, std::uint32_t cq_depth, bool receives) override {
-    check_depth(depth, most_);
+    check_depth(port_->port.identity, depth, most_);
     return std::make_unique<Queue>(port_, depth, cq_depth, receives);
   }
 
@@ -55,6 +53,16 @@ class nic_of final : public kernel_nic {
   const std::shared_ptr<Port> port_;
   const std::uint32_t least_, most_;
 };
+
+// owner: null where the vendor's library makes the queues, and memory is registered as with any verbs device.
+template <class Queue, class Port>
+std::unique_ptr<direct_nic> open_nic(const std::shared_ptr<Port>& port, domain* owner, const proxy::verbs_path& path,
+                                     std::uint32_t least, std::uint32_t most) {
+  if (owner == nullptr)
+    return std::make_unique<nic_of<verbs_nic, Port, Queue>>(port, least, most, port->port, path, port->hooks);
+  return std::make_unique<nic_of<kernel_nic, Port, Queue>>(port, least, most, *owner, port->port, port->hooks,
+                                                           path.relaxed_ordering);
+}
 
 // Throws where a step's errno is not 0. what: what was made.
 void check_made(const proxy::verbs_address& mine, const char* what, std::uint32_t depth, int err);

@@ -25,7 +25,7 @@ trial::~trial() {
 }
 
 void trial::note(const char* what, const char* feature, int err) {
-  if (err == EPROTONOSUPPORT || err == EOPNOTSUPP)
+  if (without_ && (err == EPROTONOSUPPORT || err == EOPNOTSUPP))
     why_ = without_(device_, feature);
   else if (err != 0)
     why_ = fmt::format("RDMA device {} makes no {}: {}; {}", device_, what, errno_text(err), cure_of(err));

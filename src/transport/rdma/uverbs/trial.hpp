@@ -10,7 +10,7 @@ namespace xio::rdma::uverbs {
 
 class trial {
  public:
-  // The sentence for a driver that lacks a feature.
+  // The sentence for a driver that lacks a feature; none for a library.
   using lacking = std::function<std::string(const std::string& device, const std::string& feature)>;
   // Has so many bytes of zeros, from a page's start, or has failed.
   trial(std::string device, std::size_t bytes, lacking without);

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/error.hpp"
 #include "transport/rdma/bnxt/nic.hpp"
@@ -48,9 +49,33 @@ void read_gids(ibv_context* context, std::vector<port_facts>& ports) {
   }
 }
 
-std::string why_no_queues(const uverbs::listed_device& l) {
-  if (l.vendor == proxy::nic_vendor::broadcom) return why_no_bnxt_queues(l.name, l.file);
-  return why_no_ionic_queues(l.name, l.file, l.abi);
+// Chooses what makes queues that kernels drive: the system calls of Linux's own driver, else the vendor's library.
+void choose_maker(const uverbs::listed_device& l, ibv_context* context, device_facts& f) {
+  const bool bnxt = l.vendor == proxy::nic_vendor::broadcom;
+  f.queues_by = fmt::format("system calls, by interface {} of Linux's own driver", l.abi);
+  if (l.abi != uverbs::k_linux_abi)
+    f.no_queues = fmt::format("RDMA device {}: its driver has version {} of its interface, and Linux's own has {}",
+                              l.name, l.abi, uverbs::k_linux_abi);
+  else
+    f.no_queues = bnxt ? why_no_bnxt_queues(l.name, l.file) : why_no_ionic_queues(l.name, l.file);
+  if (f.no_queues.empty()) return;
+  if (context == nullptr) {
+    if (l.abi != uverbs::k_linux_abi)
+      f.no_queues += ", and libibverbs has loaded no library for that; install the vendor's, of its driver's version";
+    return;
+  }
+  std::string path, why = errno_text(EIO);
+  if (ibv_pd* domain = ibv_alloc_pd(context); domain != nullptr) {
+    why = bnxt ? why_no_bnxt_library(context, domain, &path) : why_no_ionic_library(context, domain, &path);
+    ibv_dealloc_pd(domain);
+  }
+  f.by_library = why.empty();
+  if (f.by_library)
+    f.queues_by = fmt::format("the vendor's library {}, not by system calls: {}", path, std::exchange(f.no_queues, ""));
+  else if (l.abi == uverbs::k_linux_abi)
+    f.no_queues += ". And by the vendor's library: " + why;
+  else  // The more telling reason goes first, for another PE may get no more of it.
+    f.no_queues = fmt::format("{}{}. {}", why, path.empty() ? "" : " (by " + path + ")", f.no_queues);
 }
 
 // A ConnectX is opened so that firmware commands of ours may make its queues (DEVX), where that is allowed.
@@ -159,7 +184,8 @@ void add_kernels_word(std::vector<opened_device>& all) {
     auto found = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.facts.name == l.name; });
     const bool ours = l.vendor == proxy::nic_vendor::broadcom || l.vendor == proxy::nic_vendor::pensando;
     if (found == all.end() && !ours) continue;
-    const std::string no_queues = ours ? why_no_queues(l) : "";
+    device_facts chosen;
+    if (ours) choose_maker(l, found == all.end() ? nullptr : found->context.get(), chosen);
     if (ours && (found == all.end() || !found->facts.closed.empty())) {
       opened_device d;
       d.facts = uverbs::read_facts(l);
@@ -170,7 +196,9 @@ void add_kernels_word(std::vector<opened_device>& all) {
     }
     found->facts.vendor = l.vendor;
     found->facts.kernel_file = l.file;
-    found->facts.no_queues = no_queues;
+    found->facts.no_queues = chosen.no_queues;
+    found->facts.queues_by = chosen.queues_by;
+    found->facts.by_library = chosen.by_library;
   }
 }
 

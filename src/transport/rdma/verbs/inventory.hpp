@@ -51,7 +51,9 @@ struct device_facts {
   proxy::nic_vendor vendor = proxy::nic_vendor::other;
   std::string kernel_file;  // "uverbs0"
   std::string no_library;   // why programs cannot use it by verbs; kernels may all the same
-  std::string no_queues;    // of Broadcom and Pensando: why kernels cannot drive its queues
+  // Of Broadcom and Pensando: why kernels cannot drive its queues, or what makes them and why.
+  std::string no_queues, queues_by;
+  bool by_library = false;  // the vendor's makes them, and not the kernel's own calls
 };
 
 // Lanes and what each carries (enum ib_port_width, ib_port_speed), 0: not known.

@@ -54,6 +54,7 @@ verbs_port open_port(const opened_device& d, const chosen_port& c) {
   port.vendor = d.facts.vendor;
   port.kernel_file = d.facts.kernel_file;
   port.no_queues = d.facts.no_queues;
+  port.by_library = d.facts.by_library;
   port.identity.device = d.facts.name;
   port.identity.port = p.number;
   port.identity.link = p.link;
