@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of plain_cuda.cu, each of which does what its op must and nothing else, and what plain_collectives.cu has
-// of it.
+// The kernels of plain_cuda.cu, each of which does what its op must and nothing else.
 #pragma once
 #include <cuda_runtime.h>
 #include <errno.h>
