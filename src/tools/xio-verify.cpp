@@ -17,7 +17,6 @@
 #include "tools/words.hpp"
 #include "tools/xio-verify/child.hpp"
 #include "tools/xio-verify/code_object.hpp"
-#include "tools/xio-verify/import.hpp"
 #include "tools/xio-verify/report.hpp"
 #include "tools/xio-verify/stages.hpp"
 #include "tools/xio-verify/worker.hpp"
@@ -71,10 +70,6 @@ int run_all(const settings& s) {
 int run(const settings& s) {
   if (s.list) {
     std::fputs(xio::verify::list_of_stages().c_str(), stdout);
-    return 0;
-  }
-  if (!s.import.empty()) {
-    std::fputs(xio::verify::rows_of_report(xio::verify::read_report(s.import)).c_str(), stdout);
     return 0;
   }
   if (!s.code_object.empty()) return xio::verify::say_which_lanes_are_lost(s.code_object);

@@ -26,7 +26,6 @@ clean() { is "left behind after $1" "$(ls -A tmp; pgrep -f "$work" 2>/dev/null)"
 # --- The command line ---
 replies 2 "no stage 'ordres'; did you mean|no stage 'ordres'" "$verify" --only ordres
 replies 2 '--only and --skip do not go together' "$verify" --only orders --skip drive
-replies 2 '--import reads a report' "$verify" --import x --quick
 replies 2 'no drive by vfio' "$verify" --drive /dev/nvme0
 replies 2 'starts itself' "$verify" --pe orders
 returns 2 "$verify" --limit 5000
@@ -89,7 +88,6 @@ if command -v python3 >/dev/null; then
   is 'verdict without a GPU' "$(of none.json 'r["verdict"]')" incomplete
 fi
 clean 'a run without a GPU'
-replies 2 'no stage with kernels ran' bin/xio-verify --import none.json
 
 if ! has XIO_ENABLE_MODEL; then
   echo "$checks checks, $failures failures; engines are tried on software devices, which this build has not"
@@ -142,18 +140,6 @@ for engine in direct sdma rdma; do
 done
 is 'data of both PEs' "$(of whole.json "set(row['pe'] for row in s['auto']['rows'])")" '{0, 1}'
 is 'no folder in commands' "$(of whole.json "[n for n in s if '/' in s[n].get('command', '')]")" '[]'
-
-# --- Read again ---
-returns 0 "$verify" --import whole.json
-is 'rows' "$(grep -c '^| .* | .* | .* | .* | .* |$' <<<"$out")" "$(of whole.json 'len([n for n in s if s[n]["status"] == "passed"]) - 4')"
-says '^\| .* \| orders: .*0 forbidden outcomes in [0-9]+ runs'
-says '^\| .* \| cost-direct: .*put..lat thread 8 B [0-9.]+ us'
-mkfifo fifo
-for bad in fifo . nowhere.json whole.txt /dev/zero; do returns 2 "$verify" --import "$bad"; done
-head -c 1000 whole.json >half.json
-replies 2 'no JSON' "$verify" --import half.json
-sed 's/"passed"/"splendid"/' whole.json >word.json
-replies 2 'a word that xio-verify does not write' "$verify" --import word.json
 
 # --- Stages that hang, crash and lie: by a launcher that does ---
 printf '#!/bin/sh\necho begun >&2\nsleep 1000 & sleep 1000\n' >hangs

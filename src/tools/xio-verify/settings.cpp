@@ -20,8 +20,6 @@ std::string contradiction(const settings& s, bool has_run_options) {
         return fmt::format("there is no stage '{}'{}; xio-verify --list names them", name,
                            tools::did_you_mean(name, stage_names()));
   if (!s.only.empty() && !s.skip.empty()) return "--only and --skip do not go together";
-  if (!s.import.empty() && (has_run_options || !s.code_object.empty()))
-    return "--import reads a report, and goes with no other option";
   if (!s.code_object.empty() && has_run_options) return "--code-object reads a file, and goes with no other option";
   if (!s.drive.empty() && !s.drive.starts_with("nvme:"))
     return "--drive " + s.drive + " is no drive by vfio; give nvme:BDF/NSID, as nvme:0000:0a:00.0/1";
@@ -51,7 +49,6 @@ std::optional<int> parse_settings(int argc, char** argv, settings& s) {
       .type("PROGRAM");
   app.word("--root", s.root, "/sys, /proc, /etc and /opt of the machine lie below this folder").type("DIR");
   app.flag("--list", s.list, "list the stages with their deadlines");
-  app.word("--import", s.import, "print the rows of docs/verified.md that this report makes").type("REPORT");
   app.word("--code-object", s.code_object,
            "look whether a compiler lost lanes in this program, library or code object for AMD GPUs, or in what it "
            "prints with -S")

@@ -10,7 +10,6 @@ namespace xio::verify {
 
 struct settings {
   std::string out;          // the report; empty: a name of its own in this folder
-  std::string import;       // a report to read
   std::string code_object;  // a file with machine code to look at
   std::vector<std::string> only, skip;
   std::string drive;     // "nvme:BDF/NSID"
