@@ -37,7 +37,7 @@ const library& load_library(const std::string& file);
 void check_variables(const std::string& provider);
 
 // Sets variables for the provider that keep its hooks out of the process and its NIC's way to GPU memory safe, where
-// the user has not set them and nobody has loaded libfabric. gpu: whose memory, FI_HMEM_SYSTEM for none.
+// the user has not set them and nobody has loaded libfabric. gpu: the owner of that memory, FI_HMEM_SYSTEM for none.
 void prepare_variables(const std::string& provider, fi_hmem_iface gpu);
 
 // The setting under which the provider, without a word, takes the start of an allocation for any place inside it that

@@ -37,11 +37,11 @@ struct traits {
 struct wish {
   std::string library;
   std::string provider;
-  // Whose GPU memory the NIC is to reach, where it can; FI_HMEM_SYSTEM: there is none.
+  // The owner of the GPU memory that the NIC is to reach, where it can; FI_HMEM_SYSTEM: there is none.
   fi_hmem_iface gpu = FI_HMEM_SYSTEM;
 };
 
-// What is registered: host memory, or that of a GPU.
+// Memory that is registered: host memory, or that of a GPU.
 struct memory_range {
   void* base;
   std::uint64_t bytes;

@@ -94,7 +94,7 @@ class job {
   }
 
   bool open_pipes(int pe, child_output& output) {
-    // What was passed on to goes away before the PEs do when a lease begins.
+    // The reader goes away before the PEs do when a lease begins.
     if (!s_.tag_output && (s_.lifeline < 0 || s_.lease_s == 0)) return true;
     int out[2], err[2];
     if (pipe2(out, O_CLOEXEC) != 0) return false;

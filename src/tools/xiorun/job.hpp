@@ -30,7 +30,7 @@ struct job_settings {
   std::string folder;         // in which the PEs start
   double connect_s = 60;      // until every host has to be there
 
-  // Of what runs under this one: "PE 3", or "host b".
+  // The names of its members: "PE 3", or "host b".
   std::string name_of(int member) const {
     return hosts.empty() ? "PE " + std::to_string(first + member)
                          : "host " + hosts[static_cast<std::size_t>(member)].name;
