@@ -38,7 +38,13 @@ endpoint::endpoint(const provider& by) : by_(by) {
   int err = fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV);
   if (err == 0) err = fi_ep_bind(ep, &by.peers()->fid, 0);
   if (err == 0) err = fi_enable(ep);
-  if (err != 0) by.fail_to("start an endpoint", err);
+  // ofi_rxm makes one completion queue for the peers that it expects, 256 of them by itself.
+  const bool over_verbs = by.what().provider.starts_with("verbs");
+  if (err != 0)
+    by.fail_to(over_verbs ? "start an endpoint (set FI_UNIVERSE_SIZE, to 16 or the number of PEs, for a device whose "
+                            "completion queues are small)"
+                          : "start an endpoint",
+               err);
 }
 
 endpoint::~endpoint() {

@@ -54,6 +54,7 @@ PLAN
     "$here/carry" "$work/$1/root" "$(command -v $program)" || exit 125
   done
   "$here/carry" "$work/$1/root" $provider /usr/lib/*/libibverbs/librxe-rdmav*.so || exit 125
+  if [[ $2 == *libfabric:* ]]; then "$here/carry" "$work/$1/root" "$(ldconfig -p | sed -n 's/.*libfabric\.so\.1 .*=> //p')" || exit 125; fi
   for program in $(tr ' ' '\n' <<<"$2" | sed -n 's/.*://p' | sort -u); do
     "$here/carry" "$work/$1/root" "$builddir/tests/mpi/$program" || exit 125
   done
@@ -155,6 +156,7 @@ for family in proxy mlx5 bnxt ionic; do
   pair_cases+=" $family:signals"
 done
 pair_cases+=' proxy:rma mlx5:rma'
+if has HAVE_LIBFABRIC; then loop_cases+=' libfabric:rma libfabric:atomics libfabric:signals'; fi
 # shellcheck disable=SC2086  # lists
 {
   loop_cases=$("$srcdir/tests/leave_out" check-vm-rdma:loop $loop_cases)
