@@ -10,7 +10,7 @@
 
 // A world, one ctx, and a word that kernels leave their status in.
 struct session {
-  explicit session(int least = 1, int most = INT_MAX) {
+  explicit session(int least = 1, int most = INT_MAX, xio_route_t route = XIO_ROUTE_AUTO) {
     open_standard_streams();
     check(xio_init(nullptr, &world), "xio_init");
     me = xio_my_pe(world);
@@ -18,7 +18,9 @@ struct session {
     if (n < least || n > most)
       leave(2, "%d PEs, but this needs %d%s: start it with mpirun -np or xiorun -n", n, least,
             n < least ? "" : " only");
-    check(xio_ctx_create(world, nullptr, &ctx), "xio_ctx_create");
+    xio_ctx_attr_t attr = XIO_CTX_ATTR_INIT;
+    attr.route = route;
+    check(xio_ctx_create(world, &attr, &ctx), "xio_ctx_create");
     status = on_host<int>(1);
   }
   session& operator=(session&&) = delete;

@@ -1,86 +1,93 @@
 // SPDX-License-Identifier: MIT
-// The file that relay reads, and what both of its files have in common: relay opens each once and names it to the
-// storage as /proc/self/fd/N, so that it is the same file to the end, and its own name may have any letters.
+// The files of relay. Each is opened once and named to the storage as /proc/self/fd/N: so it is the same file to the
+// end, and its own name may have any letters.
 #pragma once
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <random>
 #include <string>
-#include <vector>
 
 #include "../check.hpp"
 
-// The names that XIO has for drives: such a drive is relayed as a whole.
-inline bool names_drive(const std::string& path) { return path.rfind("nvme:", 0) == 0 || path.rfind("kmod:", 0) == 0; }
-
 inline std::string path_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
 
-class input {
+inline int open_input(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  struct stat s {};
+  if (fd < 0 || fstat(fd, &s) != 0)
+    leave(1, "relay: cannot read '%s': %s; give an existing file with --in", path.c_str(), std::strerror(errno));
+  if (S_ISDIR(s.st_mode)) leave(1, "relay: '%s' is a folder; give a file with --in", path.c_str());
+  if (S_ISCHR(s.st_mode) && s.st_rdev != makedev(1, 3))  // /dev/null
+    leave(1, "relay: '%s' is a device that perhaps never ends; give a file with --in", path.c_str());
+  // Pipes have no size, and files of /proc and /sys say a wrong one; these take no blocks of a disk.
+  if (S_ISBLK(s.st_mode) || (S_ISREG(s.st_mode) && (s.st_blocks > 0 || s.st_size > 1 << 20))) return fd;
+  const int copy = memfd_create("relay", MFD_CLOEXEC);
+  char piece[1 << 16];
+  ssize_t got = 0;
+  while ((got = read(fd, piece, sizeof piece)) > 0 && write(copy, piece, static_cast<size_t>(got)) == got) continue;
+  if (got != 0) leave(1, "relay: cannot read '%s' into memory: %s", path.c_str(), std::strerror(errno));
+  return copy;
+}
+
+// The file that relay writes. It has no name until it is whole and synced, so nothing of it stays if relay is killed,
+// and it takes the place of a regular file alone, whose mode and owner it takes. A link stays and leads to the new one.
+class output {
  public:
-  explicit input(const std::string& path) : path_(path) {
-    if (is_drive()) return;
-    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat s {};
-    if (fd_ < 0 || fstat(fd_, &s) != 0)
-      leave(1, "relay: cannot read '%s': %s; give an existing file with --in", path.c_str(), std::strerror(errno));
-    if (S_ISDIR(s.st_mode)) leave(1, "relay: '%s' is a folder; give a file with --in", path.c_str());
-    if (S_ISCHR(s.st_mode) && never_ends(s.st_rdev))
-      leave(1, "relay: '%s' never ends; give a file with --in", path.c_str());
-    // Pipes have no size, and files of /proc and /sys say a wrong one; these take no blocks of a disk.
-    const bool size_is_true = S_ISBLK(s.st_mode) || (S_ISREG(s.st_mode) && (s.st_blocks > 0 || s.st_size > k_small));
-    if (!size_is_true) copy_to_its_end();
-    const off_t end = lseek(fd_, 0, SEEK_END);
-    if (end < 0) leave(1, "relay: '%s' has no size: %s", path.c_str(), std::strerror(errno));
-    bytes_ = static_cast<uint64_t>(end);
-  }
-  input& operator=(input&&) = delete;
-  ~input() {
-    if (fd_ >= 0) ::close(fd_);
+  // Leaves the program, and everything as it was, where such a file cannot be made.
+  explicit output(const std::string& path) : path_(path), place_(path) {
+    exists_ = stat(path_.c_str(), &old_) == 0;
+    if (!exists_ && errno != ENOENT) refuse(std::strerror(errno));
+    if (S_ISDIR(old_.st_mode)) refuse("it is a folder; give --out the name of a file in it");
+    if (exists_ && !S_ISREG(old_.st_mode)) refuse("it is a device, pipe or socket; relay writes regular files");
+    if (exists_ && access(path_.c_str(), W_OK) != 0) refuse(std::strerror(errno));
+    if (!exists_ && std::filesystem::is_symlink(path)) refuse("it is a link to what is not there; remove the link");
+    if (!place_.has_filename()) refuse("that is the name of a folder");
+    std::error_code lost;
+    if (exists_) place_ = std::filesystem::canonical(path, lost);
+    if (lost) refuse("that file has no name any more; give another");
+    const std::filesystem::path folder = place_.parent_path() / "";
+    std::random_device random;
+    name_ = folder.string() + ".relay-" + std::to_string(random()) + '-' + std::to_string(random());
+    // No other file has this name, so it may be removed at any time.
+    std::atexit([] { unlink(name_.c_str()); });
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGXCPU})
+      if (signal(number, [](int n) { unlink(name_.c_str()), _exit(128 + n); }) == SIG_IGN) signal(number, SIG_IGN);
+    const int flags = O_RDWR | O_CLOEXEC, mode = exists_ ? 0600 : 0666;
+    fd = open((folder / ".").c_str(), flags | O_TMPFILE, mode);
+    named_ = fd < 0;  // as on NFS, where files have names
+    if (named_) fd = open(name_.c_str(), flags | O_CREAT | O_EXCL, mode);
+    if (fd < 0) refuse(std::strerror(errno));
+    constexpr const char* k_list = "system.posix_acl_access";
+    if (exists_) (void)fremovexattr(fd, k_list);  // what a new file has of its folder
+    if (exists_ && (fchown(fd, old_.st_uid, old_.st_gid) != 0 || getxattr(place_.c_str(), k_list, nullptr, 0) > 0))
+      refuse("its owner or access list would be lost; remove it first, or give another name");
   }
 
-  bool is_drive() const { return names_drive(path_); }
-  uint64_t bytes() const { return bytes_; }  // 0 of a drive, which says it when it is open
-  std::string storage() const { return is_drive() ? path_ : "file:" + path_of(fd_); }
+  // The file is whole. False, after a sentence, if it could not get its name.
+  bool take_name() const {
+    const bool ready = (!exists_ || fchmod(fd, old_.st_mode & 07777) == 0) && fsync(fd) == 0;
+    const bool named =
+        ready && (named_ || linkat(AT_FDCWD, path_of(fd).c_str(), AT_FDCWD, name_.c_str(), AT_SYMLINK_FOLLOW) == 0);
+    if (named && rename(name_.c_str(), place_.c_str()) == 0) return true;
+    std::fprintf(stderr, "relay: '%s' was not written: %s\n", path_.c_str(), std::strerror(errno));
+    return false;
+  }
+
+  int fd = -1;
 
  private:
-  static constexpr off_t k_small = 1 << 20;
+  [[noreturn]] void refuse(const char* why) const { leave(1, "relay: cannot write '%s': %s", path_.c_str(), why); }
 
-  // /dev/zero, full, random and urandom, by the numbers that Linux gives them (devices.txt).
-  static bool never_ends(dev_t device) {
-    const unsigned n = minor(device);
-    return major(device) == 1 && (n == 5 || n == 7 || n == 8 || n == 9);
-  }
-
-  // Into a file without a name, since a kernel wants to read at any place of it.
-  void copy_to_its_end() {
-    const char* set = std::getenv("TMPDIR");
-    std::string name = std::string(set != nullptr && *set != 0 ? set : "/tmp") + "/relay-XXXXXX";
-    const int copy = mkostemp(name.data(), O_CLOEXEC);
-    if (copy < 0)
-      leave(1, "relay: cannot make '%s' for what '%s' holds: %s; set TMPDIR", name.c_str(), path_.c_str(),
-            std::strerror(errno));
-    unlink(name.c_str());
-    std::vector<char> piece(1 << 16);
-    for (ssize_t got; (got = read(fd_, piece.data(), piece.size())) != 0;) {
-      if (got < 0 && errno != EINTR) leave(1, "relay: cannot read '%s': %s", path_.c_str(), std::strerror(errno));
-      for (ssize_t done = 0; done < got;) {
-        const ssize_t put = write(copy, piece.data() + done, static_cast<size_t>(got - done));
-        if (put < 0 && errno != EINTR)
-          leave(1, "relay: cannot copy '%s' to '%s': %s; set TMPDIR", path_.c_str(), name.c_str(),
-                std::strerror(errno));
-        if (put > 0) done += put;
-      }
-    }
-    ::close(fd_);
-    fd_ = copy;
-  }
-
+  inline static std::string name_;  // which the file may have before its own
   std::string path_;
-  int fd_ = -1;
-  uint64_t bytes_ = 0;
+  std::filesystem::path place_;  // the path without links
+  struct stat old_ {};
+  bool exists_ = false, named_ = false;
 };

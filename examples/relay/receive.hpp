@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // PE 1 of relay: from the network through the copy engine to the drive.
 #pragma once
-#include "job.hpp"
+#include "send.hpp"
 
 static __global__ void receive_file(job j) {
-  const uint64_t slots = blockDim.x;
-  const uint64_t slot = threadIdx.x;
+  const uint64_t slots = blockDim.x, slot = threadIdx.x;
   const uint64_t chunks = (j.bytes + j.chunk - 1) / j.chunk;
   unsigned char* in = j.inbox + slot * j.chunk;
   unsigned char* out = j.stage + slot * j.chunk;
@@ -35,9 +34,7 @@ static __global__ void receive_file(job j) {
     if (xio_signal_fetch(j.rdma, &j.mail->failed) != 0) return give_up(j, XIO_ERR_PEER, 0);
     if (!xio_pause_until(idle)) return give_up(j, XIO_ERR_TIMEOUT, 0);
   }
-  xio_status_t s = xio_quiet(j.rdma);
-  if (s == XIO_OK) s = xio_quiet(j.sdma);
-  if (s != XIO_OK) give_up(j, s, 0);
+  if (const xio_status_t s = xio_quiet(j.rdma); s != XIO_OK) give_up(j, s, 0);
 }
 
 // After every lane is done: the copy reaches the medium, and both PEs learn how the other fared.

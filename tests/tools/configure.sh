@@ -16,7 +16,7 @@ out=$at/out
 # configured NAME OPTION...: configure in a folder of its own, without the packages that this is not about.
 configured() {
   mkdir -p "$at/$1"
-  (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,verbs,oshmem,gtest,cli11} \
+  (cd "$at/$1" && "$srcdir/configure" --without-{mpi,ucx,sodium,liburing,hwloc,verbs,gtest,cli11} \
     "${@:2}") >"$out" 2>&1
 }
 says() { grep -qE -- "$1" "$out" || fail "configure does not say: $1" <(tail -n 40 "$out"); }
