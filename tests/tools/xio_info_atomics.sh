@@ -192,15 +192,11 @@ ffffff00: 41 41 41 41"
 bad twice 'describes 0000:01:00\.0 a second time' <<<"01:00.0 GPU
 0000:01:00.0 GPU"
 bad address 'no address' <<<"01:ff.9 GPU"
-# Bridges in a circle, capabilities in a circle, a function that ends early: xio-info ends with a report.
+# Bridges in a circle: xio-info ends with a report.
 machine circle <<<"0000:01:00.0 id=1022:14ab class=0604 header=01 bus=00,02,ff type=5 cap2=40
 0000:02:00.0 id=1022:14ab class=0604 header=01 bus=00,01,ff type=6 cap2=40
 0000:03:00.0 id=1002:740f class=0302 type=0 cap2=180"
 ask circle 03:00.0 'to_host +'
-printf '01:00.0 GPU\n00: 02 10 0f 74 00 00 10 00 00 00 02 03 00 00 00 00\n30: 00 00 00 00 40 00 00 00 00 00 00 00 00 00 00 00\n40: 05 40 00 00\n' >"$work/loop"
-run 0 --atomics 01:00.0 --dump "$work/loop"
-printf '01:00.0 GPU\n00: 02 10\n' >"$work/short"
-run 0 --atomics 01:00.0 --dump "$work/short"
 
 refuses "'nonsense' is no PCI address; give \[domain:\]bus:device\.function" --atomics nonsense --dump "$work/on"
 refuses 'there is no PCI function 0000:05:00\.0; there are: 0000:01:00\.0' --atomics 05:00.0 --dump "$work/on"

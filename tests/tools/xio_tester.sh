@@ -79,31 +79,6 @@ else
   echo 'no loop device: block devices are not tried'
 fi
 
-# --- The pattern, by another program ---
-status 0 --dump-pattern "$work/pattern" --dump-pattern-seed 7 --dump-pattern-size 10001 --dump-pattern-offset 1030
-if command -v python3 >/dev/null; then
-  holds 'the dumped pattern is not the documented one' python3 - "$work/pattern" <<'PY'
-import sys
-mask = (1 << 64) - 1
-def mix(x):
-    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & mask
-    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & mask
-    return x ^ (x >> 31)
-def block(seed, number, size):
-    key = mix((seed + 0x9e3779b97f4a7c15) & mask)
-    x, data = mix((number + key) & mask), b''
-    while len(data) < size:
-        data += x.to_bytes(8, 'little')
-        x = x or key | 1
-        x ^= (x << 13) & mask
-        x ^= x >> 7
-        x ^= (x << 17) & mask
-    return data
-whole = b''.join(block(7, n, 512) for n in range(30))
-sys.exit(open(sys.argv[1], 'rb').read() != whole[1030:11031])
-PY
-fi
-
 # --- test-ep ---
 for how in '' '--doorbell 1' '--doorbell 64' --emulate '--emulate --doorbell 8'; do
   # shellcheck disable=SC2086

@@ -41,7 +41,6 @@ XIO_WIRE std::uint32_t cap_to(std::uint64_t cap) { return static_cast<std::uint3
 // s.
 XIO_WIRE bool cap_crwms(std::uint64_t cap) { return (cap >> 59) & 1; }
 XIO_WIRE std::uint32_t crto_crwmt(std::uint32_t crto) { return crto & 0xffff; }
-XIO_WIRE bool cap_nssrs(std::uint64_t cap) { return (cap >> 36) & 1; }
 XIO_WIRE std::uint32_t cap_dstrd(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 32) & 0xf; }
 XIO_WIRE std::uint32_t cap_css(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 37) & 0xff; }
 XIO_WIRE std::uint32_t cap_mpsmin(std::uint64_t cap) { return static_cast<std::uint32_t>(cap >> 48) & 0xf; }

@@ -15,8 +15,6 @@
 
 namespace xio::dev::rdma {
 
-XIO_DEVICE bool is_nic(ring_kind kind) { return k_has_rdma && (kind == ring_kind::mlx5 || kind >= ring_kind::bnxt); }
-
 // A family's codec has all that work.hpp asks of it.
 template <class Codec>
 concept nic_family_codec = held_codec<Codec> && requires(const ring_view& r, u64 ticket, const work& w) {
