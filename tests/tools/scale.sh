@@ -39,7 +39,7 @@ run 2 || fail "all ways: $(cat "$at/err")"
 SECONDS_IN_ALL=5 TAKES=2 run 8 tcp || fail "no time left: $(cat "$at/err")"
 grep -q '^tcp: 4 PEs and more are left out: [0-9] s are left, and 2 PEs took [23]' "$at/err" || fail "what is left out: $(cat "$at/err")"
 for words in 0 x; do refuses "$words" 'is no number from 1 up'; done
-refuses '2 ucx' "there is no way 'ucx'; give direct, shm or tcp"
+refuses '2 ucx' "there is no way 'ucx'; give direct, shm, tcp or libfabric"
 FAILS_AT=rdma refuses '2 shm' 'no memory'
 rm "$at/costs"
 refuses 2 'costs is missing'
