@@ -15,7 +15,7 @@ struct job_settings {
   double grace_s = 3;
   bool survive = false;              // the others go on where PEs have died,
   int min_alive = 1;                 // as long as so many run or have ended by themselves,
-  double lease_s = 0;                // and so long when nobody is left who waits for them
+  double lease_s = 0;                // and for so long once xiorun is gone or cut off
   std::string program;               // path to execute
   std::vector<std::string> command;  // argv of the program
   std::string root;                  // host:port where PE 0 is to listen

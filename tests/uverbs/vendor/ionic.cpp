@@ -119,6 +119,11 @@ VENDOR_SHOWN ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* a) {
       !check(rule::ring_entries, a->cap.max_send_wr != 0 && a->cap.max_send_wr <= k_most_sends))
     return nullptr;
   dv::pair_rings rings{};
+  // A library may want more than rings, of its own if the user has none.
+  void* more = p->how.alloc == nullptr
+                   ? p
+                   : p->how.alloc(p, p->how.pd_context, k_page, k_page, dv::k_driver << 32 | dv::of_reordering);
+  if (!check(rule::alloc_given, more != nullptr)) return nullptr;
   if (!place(p, dv::of_sends, a->cap.max_send_wr, k_wqe, &rings.sends) ||
       !place(p, dv::of_receives, a->cap.max_recv_wr, k_wqe, &rings.receives))
     return nullptr;

@@ -60,6 +60,8 @@ class pipeline_domain {
 
  private:
   void* give(std::size_t bytes, std::size_t alignment, std::uint64_t type) {
+    // Whatever else the library wants memory for is its own affair.
+    if ((type & UINT32_MAX) > dv::of_receives) return IBV_ALLOCATOR_USE_DEFAULT;
     for (const auto& [what, memory] : offered_)
       if (type == (dv::k_driver << 32 | what) && bytes <= memory->bytes && alignment != 0 &&
           reinterpret_cast<std::uint64_t>(memory->at) % alignment == 0)

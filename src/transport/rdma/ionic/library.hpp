@@ -30,7 +30,7 @@ static_assert(sizeof(context_facts) == 24 && sizeof(ring) == 32 && sizeof(pair_r
 static_assert(offsetof(context_facts, sq_type) == 16 && offsetof(ring, mask) == 24 && offsetof(ring, depth_log2) == 26);
 
 // The queue that memory is asked for: in the low half of a resource type, below the number of the driver.
-enum memory_of : std::uint32_t { of_cq = 1, of_sends = 2, of_receives = 3 };
+enum memory_of : std::uint32_t { of_cq = 1, of_sends = 2, of_receives = 3, of_reordering = 4 };
 constexpr std::uint64_t k_driver = 21;
 
 // Names begin with ionic_dv_. The result comes first. 0, or an errno.
