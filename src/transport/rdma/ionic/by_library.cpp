@@ -60,7 +60,7 @@ class pipeline_domain {
 
  private:
   void* give(std::size_t bytes, std::size_t alignment, std::uint64_t type) {
-    // Whatever else the library wants memory for is its own affair.
+    // The library has memory of its own for all else.
     if ((type & UINT32_MAX) > dv::of_receives) return IBV_ALLOCATOR_USE_DEFAULT;
     for (const auto& [what, memory] : offered_)
       if (type == (dv::k_driver << 32 | what) && bytes <= memory->bytes && alignment != 0 &&
