@@ -40,6 +40,11 @@ class member_links {
   member_links(self me, std::vector<member_place> places)
       : me_(std::move(me)), places_(std::move(places)), attempts_(places_.size()), links_(places_.size()) {}
 
+  // For members that are told of one by one.
+  bool listens() const { return !me_.listeners.empty(); }
+  void listen(std::vector<unique_fd> listeners) { me_.listeners = std::move(listeners); }
+  void learn(int pe, member_place place) { at(places_, pe) = std::move(place); }
+
   // Connects to a member, unless there is a link or an attempt.
   void open(int pe);
   bool has(int pe) const { return at(links_, pe).is_open(); }
@@ -88,7 +93,7 @@ class member_links {
   static bool read_whole(opening_link& o, std::array<std::byte, N>& out);
 
   self me_;
-  const std::vector<member_place> places_;
+  std::vector<member_place> places_;
   const ephemeral_key own_;  // of all connections to this member
   std::vector<attempt> attempts_;
   std::deque<opening_link> openings_;

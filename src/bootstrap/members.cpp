@@ -2,11 +2,9 @@
 #include "bootstrap/members.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "base/log.hpp"
-#include "bootstrap/bytes.hpp"
 #include "bootstrap/unique_id.hpp"
 
 namespace xio::bootstrap {
@@ -21,12 +19,6 @@ using std::chrono::milliseconds;
 milliseconds patience_of(std::uint64_t timeout_ms) {
   constexpr milliseconds k_most{10000};
   return timeout_ms == 0 ? k_most : std::clamp(milliseconds(timeout_ms / 4), milliseconds(50), k_most);
-}
-
-std::vector<std::byte> greeting(std::uint64_t view) {
-  std::vector<std::byte> out(8);
-  store_le64(out.data(), view);
-  return out;
 }
 
 }  // namespace
@@ -89,26 +81,12 @@ auto members_channel::exchange(Exchange&& body) {
 
 std::vector<std::byte> members_channel::allgather(std::span<const std::byte> mine) {
   check_allgather_size(mine.size());
-  return exchange([&] {
-    auto all = star_->allgather(mine);
-    for (int pe = 0; pe < size(); ++pe)
-      if (!takes_part(pe))
-        std::copy(mine.begin(), mine.end(), all.begin() + static_cast<std::ptrdiff_t>(mine.size()) * pe);
-    return all;
-  });
+  return exchange([&] { return star_->allgather(mine); });
 }
 
 cells members_channel::all_to_all(const cells& mine) {
   check_cells(mine);
-  return exchange([&] {
-    const cells got = star_->all_to_all(mine);
-    cells all;
-    for (int pe = 0; pe < size(); ++pe) {
-      const auto at = static_cast<std::size_t>(pe);
-      all.add(takes_part(pe) ? got[at] : mine[at]);
-    }
-    return all;
-  });
+  return exchange([&] { return star_->all_to_all(mine); });
 }
 
 void members_channel::fail_if_dead() const {
@@ -120,11 +98,12 @@ void members_channel::fail_if_dead() const {
 // The star's links are made with its first exchange.
 void members_channel::ensure_star() {
   if (star_ != nullptr) return;
-  const deadline until = end_of_exchange(timeout_ms_);
-  if (view_.members().lowest() == rank())
-    build_star_as_root(until);
-  else
-    join_star(after_root(until, timeout_ms_));
+  star_ = build_star({links_, view_.members(), rank(), view_.number(), timeout_ms_, [this] { fail_if_dead(); },
+                      [this](int pe, const frame& f) {
+                        if (f.kind == frame_kind::view) serve_latecomer(pe, f);
+                      },
+                      [](int) { return sealed_link(); }},
+                     end_of_exchange(timeout_ms_));
 }
 
 // One that is late in an agreement hears of its result; one that begins another one ends this exchange.
@@ -134,49 +113,6 @@ void members_channel::serve_latecomer(int pe, const frame& f) {
   if (m->word == view_word::call && m->view == view_.number() + 1 && takes_part(pe))
     fail(XIO_ERR_PEER, "PE {} is in xio_world_shrink, and this PE in another call", pe);
   for (const auto& [to, reply] : view_.receive(pe, *m)) links_.send(to, frame_kind::view, reply.encode());
-}
-
-void members_channel::build_star_as_root(const deadline& until) {
-  std::vector<sealed_link> links(static_cast<std::size_t>(size()));
-  for (;;) {
-    pe_set missing = view_.members();
-    missing.remove(rank());
-    for (const int pe : missing.list())
-      if (links[static_cast<std::size_t>(pe)].is_open()) missing.remove(pe);
-    if (missing.empty()) break;
-    fail_if_dead();
-    if (until.passed())
-      fail(XIO_ERR_TIMEOUT,
-           "{} did not take part in an exchange within {} ms; check that they run and make the same "
-           "collective calls, or raise XIO_TIMEOUT_MS",
-           text_of(missing), timeout_ms_);
-    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms))) {
-      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
-      if (f.kind != frame_kind::welcome || f.payload.size() != 8) continue;
-      if (load_le64(f.payload.data()) == view_.number() && missing.has(pe))
-        links[static_cast<std::size_t>(pe)] = links_.take(pe);
-    }
-  }
-  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, true, false, {}, {}, {}}, std::move(links));
-}
-
-void members_channel::join_star(const deadline& until) {
-  const int root = view_.members().lowest();
-  while (!links_.has(root)) {
-    links_.open(root);
-    fail_if_dead();
-    if (until.passed())
-      fail(XIO_ERR_TIMEOUT,
-           "PE {} did not take part in an exchange within {} ms; check that it runs and makes the same "
-           "collective calls, or raise XIO_TIMEOUT_MS",
-           root, timeout_ms_);
-    for (const auto& [pe, f] : links_.poll(until.poll_ms(k_evidence_ms)))
-      if (f.kind == frame_kind::view) serve_latecomer(pe, f);
-  }
-  links_.send(root, frame_kind::welcome, greeting(view_.number()));
-  std::vector<sealed_link> links;
-  links.push_back(links_.take(root));
-  star_ = make_star({{}, rank(), size(), timeout_ms_, {}, false, false, {}, {}, {}}, std::move(links));
 }
 
 // Others may wait for this rank in an exchange: they hear why it does not come.
@@ -307,9 +243,9 @@ void members_channel::follow(effort& e) {
 void members_channel::hear(effort& e, int pe, const frame& f) {
   e.heard = effort::clock::now();
   if (f.kind == frame_kind::abort && pe == view_.leader()) throw_abort(f, fmt::format("PE {}", pe));
-  if (f.kind == frame_kind::welcome && f.payload.size() == 8) {
+  if (const auto word = greeted_word(f)) {
     // It is in an exchange: of this view, which is over; or of a later one, and then it knows the decision.
-    if (load_le64(f.payload.data()) > view_.number()) return say(e, pe, view_.call());
+    if (*word > view_.number()) return say(e, pe, view_.call());
     sealed_link l = links_.take(pe);
     l.queue_abort(XIO_ERR_PEER, fmt::format("PE {} is in xio_world_shrink", rank()));
     links_.part(std::move(l));

@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/member_links.hpp"
-#include "bootstrap/tcp.hpp"
+#include "bootstrap/member_star.hpp"
 #include "bootstrap/view.hpp"
 
 namespace xio::bootstrap {
@@ -36,7 +35,6 @@ class members_channel final : public channel {
   std::shared_ptr<const world_keys> keys() override { return first_->keys(); }
   bool takes_part(int rank) const override { return view_.members().has(rank); }
 
-  // Those that do not take part any more have given the same as this rank.
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override;
   cells all_to_all(const cells& mine) override;
 
@@ -63,8 +61,6 @@ class members_channel final : public channel {
   template <class Exchange>
   auto exchange(Exchange&& body);
   void ensure_star();
-  void build_star_as_root(const deadline& until);
-  void join_star(const deadline& until);
   void serve_latecomer(int pe, const frame& f);
   void end_star();
   void fail_if_dead() const;

@@ -48,17 +48,19 @@ class tcp_channel final : public star_channel {
   }
 
  public:
-  tcp_channel(const tcp_settings& s, std::vector<sealed_link> links)
+  tcp_channel(const tcp_settings& s, const pe_set& members, std::vector<sealed_link> links)
       : rank_(s.rank),
         size_(s.size),
         is_root_(s.is_root),
         timeout_ms_(s.timeout_ms),
         report_(s.root),
+        members_(members),
         links_(std::move(links)) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   const char* name() const override { return "tcp"; }
+  bool takes_part(int rank) const override { return members_.has(rank); }
   bool sealed() const override { return true; }
   std::vector<sealed_link> release() override { return std::move(links_); }
   std::string end_of(int rank) const override { return report_.end_of(rank); }
@@ -69,12 +71,22 @@ class tcp_channel final : public star_channel {
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override {
     check_allgather_size(mine.size());
-    return guarded([&] { return is_root_ ? gather_as_root(mine) : gather_as_peer(mine); });
+    return guarded([&] {
+      auto all = is_root_ ? gather_as_root(mine) : gather_as_peer(mine);
+      for (int r = 0; r < size_; ++r)
+        if (!takes_part(r)) std::ranges::copy(mine, all.begin() + static_cast<std::ptrdiff_t>(mine.size()) * r);
+      return all;
+    });
   }
 
   cells all_to_all(const cells& mine) override {
     check_cells(mine);
-    return guarded([&] { return is_root_ ? forward_cells(mine) : cells_by_root(mine); });
+    return guarded([&] {
+      const cells got = is_root_ ? forward_cells(mine) : cells_by_root(mine);
+      cells all;
+      for (std::size_t r = 0; r < ranks(); ++r) all.add(takes_part(static_cast<int>(r)) ? got[r] : mine[r]);
+      return all;
+    });
   }
 
  private:
@@ -219,7 +231,7 @@ class tcp_channel final : public star_channel {
     fail(XIO_ERR_TIMEOUT,
          "{} of {} ranks did not take part in exchange {} within {} ms: {}; check that they run and make the same "
          "collective calls, or raise XIO_TIMEOUT_MS",
-         left.size(), size_, number_, timeout_ms_, names);
+         left.size(), members_.count(), number_, timeout_ms_, names);
   }
 
   void talk_to_root(std::span<const std::byte> message, frame_kind kind, incoming& in) {
@@ -264,6 +276,7 @@ class tcp_channel final : public star_channel {
   const bool is_root_;
   const std::uint64_t timeout_ms_;
   const run_report report_;
+  const pe_set members_;
   std::vector<sealed_link> links_;  // the root: by rank, its own never open; others: [0] leads to the root
   std::uint64_t number_ = 0;
   std::optional<error> broken_;
@@ -302,11 +315,11 @@ std::unique_ptr<channel> connect_star(tcp_settings s) {
     links = assemble_world(s);
   else
     links.push_back(join_world(s));
-  return make_star(s, std::move(links));
+  return make_star(s, pe_set::all(s.size), std::move(links));
 }
 
-std::unique_ptr<star_channel> make_star(const tcp_settings& s, std::vector<sealed_link> links) {
-  return std::make_unique<tcp_channel>(s, std::move(links));
+std::unique_ptr<star_channel> make_star(const tcp_settings& s, const pe_set& members, std::vector<sealed_link> links) {
+  return std::make_unique<tcp_channel>(s, members, std::move(links));
 }
 
 std::unique_ptr<channel> connect_tcp(const bootstrap_options& o) {

@@ -11,6 +11,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/key.hpp"
 #include "bootstrap/link.hpp"
+#include "bootstrap/pe_set.hpp"
 #include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {
@@ -62,11 +63,12 @@ sealed_link join_world(const tcp_settings& s);
 // The channel of a world of which these are the settings.
 std::unique_ptr<channel> connect_star(tcp_settings s);
 
-// One over links that are there: of the root by rank, its own unused and others perhaps, too; else [0] to the root.
+// One of these members over links that are there: of the root by rank, its own unused and those of others, too; else
+// [0] to the root.
 class star_channel : public channel {
  public:
   virtual std::vector<sealed_link> release() = 0;  // the links; it is of no use afterwards
 };
-std::unique_ptr<star_channel> make_star(const tcp_settings& s, std::vector<sealed_link> links);
+std::unique_ptr<star_channel> make_star(const tcp_settings& s, const pe_set& members, std::vector<sealed_link> links);
 
 }  // namespace xio::bootstrap
