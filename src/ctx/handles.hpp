@@ -19,11 +19,16 @@ class handles {
   // kind and undo are words for sentences: "ctx", "destroyed". world: distinct per world of this process.
   handles(const char* kind, const char* undo, std::uint32_t world) : kind_(kind), undo_(undo), world_(world) {}
 
+  // Objects that only some PEs have made count by themselves: their numbers have this bit, and differ by PE.
+  static constexpr std::uint64_t k_alone = std::uint64_t{1} << 31;
+  static bool is_alone(std::uint64_t id) { return (id & k_alone) != 0; }
+
   // The number that the next add() will return.
-  std::uint64_t next() const { return id_of(last_ + 1); }
-  std::uint64_t add(std::unique_ptr<T> object) {
+  std::uint64_t next(bool alone = false) const { return id_of(alone ? (k_alone | last_alone_) + 1 : last_ + 1); }
+  std::uint64_t add(std::unique_ptr<T> object, bool alone = false) {
     const std::unique_lock hold(lock_);
-    const std::uint64_t id = id_of(++last_);
+    const std::uint64_t id = next(alone);
+    ++(alone ? last_alone_ : last_);
     live_.emplace(id, std::move(object));
     return id;
   }
@@ -34,9 +39,9 @@ class handles {
     if (id == 0) fail(XIO_ERR_ARG, "the {} is empty; give one that was created and not {}", kind_, undo_);
     if (id >> 32 != world_)
       fail(XIO_ERR_ARG, "the {} {:#x} is not of this world; give one that this world created", kind_, id);
-    if ((id & UINT32_MAX) > last_)
+    if (serial(id) > (is_alone(id) ? last_alone_ : last_))
       fail(XIO_ERR_ARG, "the {} {:#x} was never created; give one that this world created", kind_, id);
-    fail(XIO_ERR_STATE, "the {} {} was {} already; create a new one", kind_, id & UINT32_MAX, undo_);
+    fail(XIO_ERR_STATE, "the {} {} was {} already; create a new one", kind_, serial(id), undo_);
   }
 
   // Passes a number over: on other PEs it was that of an object.
@@ -48,8 +53,8 @@ class handles {
 
   bool has(std::uint64_t id) const { return live_.count(id) != 0; }
 
-  // The object's number among those of this world; equal on every PE for objects of collective calls.
-  static std::uint64_t serial(std::uint64_t id) { return id & UINT32_MAX; }
+  // The object's number among those of this world; equal on every PE for those that all have made.
+  static std::uint64_t serial(std::uint64_t id) { return id & (k_alone - 1); }
 
   std::uint32_t world() const { return world_; }
 
@@ -74,7 +79,7 @@ class handles {
   const char* kind_;
   const char* undo_;
   std::uint32_t world_;
-  std::uint64_t last_ = 0;
+  std::uint64_t last_ = 0, last_alone_ = 0;
   table live_;
   mutable std::shared_mutex lock_;
 };

@@ -108,12 +108,12 @@ std::uint64_t shared_heap::take(const allocation& wanted) {
   if (bytes == 0) return 0;
   const auto offset = allocator_->allocate(bytes, wanted.alignment);
   if (!offset)
-    fail(
-        XIO_ERR_NO_MEMORY,
-        "{}: no {} bytes (alignment {}) in the symmetric heap: {} of {} are free, {} in one piece; raise XIO_HEAP_SIZE "
-        "or free something",
-        wanted.function, bytes, wanted.alignment, allocator_->free_bytes(), heap_->size() - k_head_bytes,
-        allocator_->largest_free());
+    fail(XIO_ERR_NO_MEMORY,
+         "{}: no {} bytes (alignment {}) in the symmetric heap: {} of {} are free, {} in one piece{}; raise "
+         "XIO_HEAP_SIZE or free something",
+         wanted.function, bytes, wanted.alignment, allocator_->free_bytes(), heap_->size() - k_head_bytes,
+         allocator_->largest_free(),
+         allocator_->holds_any() ? ", at whose end lies memory of teams that some PEs have made" : "");
   return *offset;
 }
 

@@ -34,6 +34,12 @@ class shared_heap {
   // Blocks of the library's own, by offset; 0 is none. Local: every PE does the same in the same order.
   std::uint64_t take(const allocation& wanted);
   void give_back(std::uint64_t offset);
+  // For a block that only some PEs hold, at one offset: see memory::allocator. 0: none.
+  std::uint64_t place_below(std::uint64_t end, std::uint64_t bytes) const {
+    return allocator_->place_below(end, bytes).value_or(0);
+  }
+  void hold(std::uint64_t offset, std::uint64_t bytes) { allocator_->hold(offset, bytes); }
+  void let_go(std::uint64_t offset) { allocator_->let_go(offset); }
   bool has_block(std::uint64_t offset) const { return allocator_->find(offset).has_value(); }
   std::uint64_t digest() const { return allocator_->digest(); }
   // As it will be once that block is given back; 0: none.

@@ -9,7 +9,7 @@
 
 namespace xio::memory {
 
-allocator::allocator(std::uint64_t begin, std::uint64_t end) {
+allocator::allocator(std::uint64_t begin, std::uint64_t end) : begin_(begin), end_(end) {
   if (end > begin) add_free(begin, end - begin);
 }
 
@@ -35,6 +35,7 @@ std::optional<std::uint64_t> allocator::allocate(std::uint64_t bytes, std::uint6
     const auto [size, start] = *candidate;
     const std::uint64_t pad = (alignment - (start & (alignment - 1))) & (alignment - 1);
     if (pad > size || size - pad < need) continue;
+    if (start + pad + need > ceiling()) return {};
     take_free(free_.find(start));
     if (pad != 0) add_free(start, pad);
     if (size - pad > need) add_free(start + pad + need, size - pad - need);
@@ -42,6 +43,18 @@ std::optional<std::uint64_t> allocator::allocate(std::uint64_t bytes, std::uint6
     return start + pad;
   }
   return {};
+}
+
+std::optional<std::uint64_t> allocator::place_below(std::uint64_t end, std::uint64_t bytes) const {
+  end = std::min(end, end_) / k_granule * k_granule;
+  const std::uint64_t need = (bytes + k_granule - 1) / k_granule * k_granule;
+  for (auto held = held_.rbegin(); held != held_.rend() && end >= need; ++held) {
+    const auto [start, size] = *held;
+    if (end - need >= start + size) break;
+    if (end > start) end = start;
+  }
+  if (end < need || end - need < end_of_live()) return {};
+  return end - need;
 }
 
 std::optional<allocator::block> allocator::find(std::uint64_t offset) const {

@@ -33,6 +33,16 @@ class allocator {
   // offset is the start of a live block.
   void release(std::uint64_t offset);
 
+  // Ranges that only some PEs hold (teams made by their parent's members alone). They lie above all live blocks, and no
+  // block is given out across the lowest of them: allocate() finds nothing then, so that it never gives another offset
+  // than on a PE that holds none. They are in no digest.
+  //
+  // The highest offset of a free range of so many bytes that ends at `end` or below it.
+  std::optional<std::uint64_t> place_below(std::uint64_t end, std::uint64_t bytes) const;
+  void hold(std::uint64_t offset, std::uint64_t bytes) { held_.emplace(offset, bytes); }
+  void let_go(std::uint64_t offset) { held_.erase(offset); }
+  bool holds_any() const { return !held_.empty(); }
+
   // Of the live blocks and the free ranges: equal where both are.
   std::uint64_t digest() const;
 
@@ -46,10 +56,13 @@ class allocator {
 
   void add_free(std::uint64_t offset, std::uint64_t bytes);
   void take_free(by_address::iterator range);
+  std::uint64_t end_of_live() const { return live_.empty() ? begin_ : live_.rbegin()->first + live_.rbegin()->second; }
+  std::uint64_t ceiling() const { return held_.empty() ? end_ : held_.begin()->first; }
 
+  std::uint64_t begin_, end_;
   by_address free_;
   std::set<std::pair<std::uint64_t, std::uint64_t>> by_size_;  // bytes, start
-  by_address live_;
+  by_address live_, held_;
   std::uint64_t free_bytes_ = 0;
 };
 

@@ -111,6 +111,36 @@ class reference {
   std::vector<bool> used_;
 };
 
+// What some PEs hold alone: [at, at + 1024) from offset 2^16 down, beside blocks from 4096 up.
+TEST(allocator, ranges_of_some_lie_at_the_end_and_bound_what_all_get) {
+  constexpr std::uint64_t begin = 4096, end = 65536, kib = 1024;
+  allocator a(begin, end), without(begin, end);
+  EXPECT_EQ(a.place_below(end, kib), end - kib);
+  EXPECT_EQ(a.place_below(end + 999, 1000), end - kib);  // whole granules
+  EXPECT_EQ(a.place_below(end - 5, 128), end - 2 * k_granule);
+  EXPECT_EQ(a.place_below(end, end), std::nullopt);
+  EXPECT_EQ(a.place_below(100, 128), std::nullopt);
+  a.hold(end - kib, kib);
+  a.hold(end - 4 * kib, kib);
+  EXPECT_EQ(a.place_below(end, kib), end - 2 * kib);
+  EXPECT_EQ(a.place_below(end, 2 * kib), end - 3 * kib);
+  EXPECT_EQ(a.place_below(end, 2 * kib + 1), end - 4 * kib - 2 * kib - k_granule);
+  EXPECT_EQ(a.place_below(end - kib - 1, kib), end - 2 * kib - k_granule);
+  a.let_go(end - kib);
+  EXPECT_EQ(a.place_below(end, 3 * kib), end - 3 * kib);
+  EXPECT_EQ(a.digest(), without.digest());
+
+  // Never at another offset than on a PE that holds none; what lies across is refused.
+  EXPECT_EQ(a.allocate(8 * kib, 1), begin);
+  EXPECT_EQ(without.allocate(8 * kib, 1), begin);
+  EXPECT_EQ(a.allocate(end - begin - 8 * kib - 3 * kib, 1), std::nullopt);
+  EXPECT_EQ(a.allocate(end - begin - 8 * kib - 4 * kib, 1), begin + 8 * kib);
+  EXPECT_EQ(without.allocate(end - begin - 8 * kib - 4 * kib, 1), begin + 8 * kib);
+  EXPECT_EQ(a.place_below(end, 3 * kib), end - 3 * kib);
+  EXPECT_EQ(a.place_below(end - 4 * kib, k_granule), std::nullopt);  // live blocks begin there
+  EXPECT_EQ(a.digest(), without.digest());
+}
+
 class allocator_property : public testing::TestWithParam<unsigned> {};
 
 TEST_P(allocator_property, never_overlaps_never_refuses_what_fits_and_ends_whole) {
