@@ -2,9 +2,10 @@
 /* Teams: groups of a world's PEs that synchronise and run collectives by themselves (docs/teams.md).
  *
  * A member has a number of its own in the team, 0 .. n - 1. A team is passed to kernels by value;
- * <xio/xio_device.hpp> has what kernels call. A team holds symmetric memory, so making and destroying one is collective
- * over the whole world: every PE calls, members or not, in the same order. Each PE says which team it will be in;
- * several disjoint teams are made by one call, and a PE that is in none gets the empty team. */
+ * <xio/xio_device.hpp> has what kernels call. xio_team_create, _world, _shared and _same_local_rank are collective over
+ * the world, and so is destroying what they made: every PE calls, members or not, in the same order. A split is
+ * collective over the members of its parent alone, and destroying what it made over the new team's. Each PE says which
+ * team it will be in; several disjoint teams are made by one call, and a PE that is in none gets the empty team. */
 #ifndef XIO_TEAM_H
 #define XIO_TEAM_H
 
@@ -25,7 +26,8 @@
 #define XIO_TEAM_NUMBER(n) ((int)(n))
 #endif
 
-/* How many collectives a team can have in flight at a time: see xio_team_channel. */
+/* How many collectives a team can have in flight at a time: see xio_team_channel. The option XIO_TEAM_CHANNELS gives
+ * another number, 1 to 64, and xio_team_n_channels says it. */
 #define XIO_TEAM_CHANNELS 4
 
 /* A team as this PE sees it. Its members are not for programs; all zero is the empty team. */
@@ -37,7 +39,7 @@ typedef struct xio_team {
   uint32_t n_pes;  /* 0: the empty team */
   uint32_t first;  /* member i is PE first + i * stride, */
   uint32_t stride; /* unless this is 0: then it is list[i] */
-  uint32_t channel;
+  uint16_t channel, channels;
   uint32_t packet_bytes; /* messages of a member up to this many bytes go as packets */
   uint32_t area_bytes;   /* of each of the areas where a reduce combines what is larger: XIO_TEAM_AREA */
   uint32_t token;        /* random: marks this PE's words of the team */
@@ -47,6 +49,9 @@ typedef struct xio_team {
 XIO_TEAM_FUNCTION int xio_team_my_pe(xio_team_t team) { return team.n_pes == 0 ? -1 : XIO_TEAM_NUMBER(team.my_pe); }
 /* Host and device, local. How many members the team has; 0 for the empty team. */
 XIO_TEAM_FUNCTION int xio_team_n_pes(xio_team_t team) { return XIO_TEAM_NUMBER(team.n_pes); }
+
+/* Host and device, local. How many channels it has; 0 for the empty team. */
+XIO_TEAM_FUNCTION int xio_team_n_channels(xio_team_t team) { return XIO_TEAM_NUMBER(team.channels); }
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,18 +80,25 @@ XIO_EXPORT xio_status_t xio_team_shared(xio_world_t* world, xio_team_t* team);
  * second ones another. Collective over the world. Errors are those of xio_team_create. */
 XIO_EXPORT xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team);
 /* Makes a team of the members first, first + stride, ... of `parent`, `count` of them; stride may be negative, not 0.
- * The others get the empty team, and so do PEs that are not in `parent`, which call too and give the empty team.
- * Collective over the world. Errors are those of xio_team_create, and XIO_ERR_STATE for a parent that was destroyed. */
+ * The others get the empty team. Collective over the members of `parent`; a PE that is in none may call, too, with the
+ * empty team, which it gets back at once.
+ *
+ * Returns, on every member of `parent`: errors of xio_team_create; XIO_ERR_NO_MEMORY also where no place at the heap's
+ * end is free at all members: see docs/teams.md. On this PE alone: XIO_ERR_STATE for a parent that was destroyed or of
+ * which a member has left the world, XIO_ERR_ARG for one of another world. Where a member does not come or has ended,
+ * XIO_ERR_TIMEOUT or XIO_ERR_PEER, from then on for all splits of that parent; kernels go on using it. */
 XIO_EXPORT xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride,
                                                size_t count, xio_team_t* team);
 /* Makes two teams for each member: lays out `parent` in rows of `width` members (the last row may be shorter); x is the
- * row that holds the caller, y its column. Collective over the world, like xio_team_split_strided. */
+ * row that holds the caller, y its column. Collective as xio_team_split_strided is, with its errors. */
 XIO_EXPORT xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x,
                                           xio_team_t* y);
 /* Local. The number in `to` of member `pe` of `from`; -1 if it is not in `to`, or if anything is wrong. */
 XIO_EXPORT int xio_team_translate(const xio_world_t* world, xio_team_t from, xio_team_t to, int pe);
-/* Ends a team, with all its channels. Collective over the world; PEs without one give the empty team. No kernel may be
- * using it. XIO_ERR_STATE if it was destroyed already, XIO_ERR_ARG if it is none of this world. */
+/* Ends a team, with all its channels. No kernel may be using it. Collective over the members of a team that was split
+ * off, for others nothing is done; over the world for one that all made: PEs without one give the empty team that they
+ * got. XIO_ERR_STATE if it was destroyed already, XIO_ERR_ARG if it is none of this world. Where the members of a split
+ * have come to agree on nothing any more, each ends its part alone, and the memory is not given out again. */
 XIO_EXPORT xio_status_t xio_team_destroy(xio_world_t* world, xio_team_t team);
 
 #ifdef __cplusplus

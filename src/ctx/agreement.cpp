@@ -35,10 +35,21 @@ bool all_is_well(const std::vector<digest>& all) {
   return all[0].status == XIO_OK && std::all_of(all.begin(), all.end(), [&](const digest& d) { return d == all[0]; });
 }
 
+// The others are compared with it.
+std::size_t first_of(const bootstrap::channel& c) {
+  int pe = 0;
+  while (!c.takes_part(pe)) ++pe;
+  return static_cast<std::size_t>(pe);
+}
+
+// Those that take no part have the ballot of the first that does.
 std::vector<ballot> ballots_unless_all_is_well(bootstrap::channel& c, const ballot& mine) {
   const digest d{mine.what, mine.status, fnv_1a(std::as_bytes(std::span(mine.values)))};
   if (all_is_well(bootstrap::allgather_value(c, d))) return {};
-  return bootstrap::allgather_value(c, mine);
+  auto all = bootstrap::allgather_value(c, mine);
+  for (std::size_t pe = 0; pe < all.size(); ++pe)
+    if (!c.takes_part(static_cast<int>(pe))) all[pe] = all[first_of(c)];
+  return all;
 }
 
 const char* name_of(std::uint32_t what) {
@@ -56,13 +67,6 @@ const char* name_of(std::uint32_t what) {
     case call::free_dropped: return "xio_free_dropped";
   }
   return "a call that this version does not know";
-}
-
-// The others are compared with it. Those that take no part have the values of this PE.
-std::size_t first_of(const bootstrap::channel& c) {
-  int pe = 0;
-  while (!c.takes_part(pe)) ++pe;
-  return static_cast<std::size_t>(pe);
 }
 
 void check_calls(const std::vector<ballot>& all, std::size_t first) {
@@ -93,6 +97,7 @@ void check_values(const std::vector<ballot>& all, std::size_t first, const argum
 
 void agreement::vote(call what, const std::function<arguments()>& step, xio_status_t mismatch) {
   ballot mine{};
+  came_to_one_ = false;
   mine.what = static_cast<std::uint32_t>(what);
   arguments values;
   std::exception_ptr failure;
@@ -119,6 +124,7 @@ void agreement::vote(call what, const std::function<arguments()>& step, xio_stat
     (void)status_of_current_exception();
     fail(XIO_ERR_PEER, "{}{}", std::string(last_error()), dead);
   }
+  came_to_one_ = true;
   if (all.empty()) return;
   const std::size_t first = first_of(*channel_);
   check_calls(all, first);

@@ -47,6 +47,9 @@ class agreement {
   // or if the steps return different arguments (`mismatch`).
   void vote(call what, const std::function<arguments()>& step, xio_status_t mismatch = XIO_ERR_ARG);
 
+  // Whether all PEs have come to one outcome of the last vote, good or bad.
+  bool came_to_one() const { return came_to_one_; }
+
   // The same without arguments.
   template <class Step>
   void each(call what, Step&& step) {
@@ -60,6 +63,7 @@ class agreement {
   bootstrap::channel* channel_;
   peer_states* states_ = nullptr;
   std::optional<std::uint64_t> timeout_ms_;
+  bool came_to_one_ = false;
 };
 
 }  // namespace xio

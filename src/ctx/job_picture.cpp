@@ -73,8 +73,9 @@ seen_wait wait_of(const wait_page& p, const dev::wait_note& n) {
     case kind::team_wait:
       w.shared = n.found != 0;
       w.channel = n.address;
-      w.text = fmt::format("for {} to come to {} of team {}, channel {}", whom,
-                           team_call_name(static_cast<std::uint32_t>(n.wanted)), n.address >> 32, n.address & 0xff);
+      w.text = fmt::format("for {} to come to {} of {}, channel {}", whom,
+                           team_call_name(static_cast<std::uint32_t>(n.wanted)), team_name(n.address >> 32),
+                           n.address & 0xff);
       return w;
     default: break;
   }

@@ -36,12 +36,20 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
   if (o.survive != 0) outlive_members(o);
   states_.emplace(all, place_.together, *channel_);
   agreement_.watch(&*states_);
+  groups_.emplace(*channel_, o, [this](const bootstrap::pe_set& pes) { check_living(pes); });
   if (place_.apart > 0)
     log::warn(
         "{} of the {} PEs of this machine are in other containers (or of other users), so RDMA reaches them and not "
         "loads and stores; where their containers share a PID namespace set XIO_MACHINE to the same word in all of "
         "them",
         place_.apart, place_.local_size);
+}
+
+void membership::check_living(const bootstrap::pe_set& pes) {
+  for (const int pe : pes.list())
+    if (pe != me_ && (states_->is_dead(pe) || states_->is_excluded(pe)))
+      fail(XIO_ERR_PEER, "PE {} {}, and the calls of a team need every member", pe,
+           states_->is_excluded(pe) ? "was excluded" : "has ended");
 }
 
 // Collective.

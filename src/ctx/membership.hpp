@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The PEs of a world: how many they are, on which machines, and how they come to one outcome of a call.
 #pragma once
+#include "bootstrap/groups.hpp"
 #include "bootstrap/members.hpp"
 #include "ctx/agreement.hpp"
 #include "ctx/peer_states.hpp"
@@ -31,6 +32,8 @@ class membership {
   // Lets the bootstrap end the other PEs, as far as it can.
   void abort(int code) noexcept { channel_->abort(code); }
 
+  // Exchanges of some PEs alone.
+  bootstrap::groups& groups() { return *groups_; }
   // Of a world whose members may die, else null.
   bootstrap::members_channel* survivors() { return survivors_; }
   // By how many ns the clock of this machine (CLOCK_MONOTONIC) is before that of PE 0's, about.
@@ -60,6 +63,7 @@ class membership {
 
  private:
   void outlive_members(const options& o);
+  void check_living(const bootstrap::pe_set& pes);
   std::unique_ptr<bootstrap::channel> channel_;
   agreement agreement_;
   int me_, n_;
@@ -68,6 +72,7 @@ class membership {
   std::uint64_t timeout_ms_;
   topology::placement place_;
   std::optional<peer_states> states_;
+  std::optional<bootstrap::groups> groups_;
   bootstrap::members_channel* survivors_ = nullptr;  // channel_
   bootstrap::call_report last_{};
 };

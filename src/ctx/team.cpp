@@ -94,6 +94,7 @@ xio_team_t team::value(std::uint64_t id, int me, unsigned char* heap, const dev:
   t.work = heap + offset;
   t.my_pe = static_cast<std::uint32_t>(std::find(pes.begin(), pes.end(), me) - pes.begin());
   t.n_pes = static_cast<std::uint32_t>(pes.size());
+  t.channels = static_cast<std::uint16_t>(wanted.channels);
   t.first = static_cast<std::uint32_t>(pes[0]);
   t.stride = stride_of(pes);
   t.packet_bytes = dev::team_packet_bytes(pes.size(), wanted.packets);

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 
+#include "bootstrap/groups.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"
 
@@ -36,7 +37,10 @@ struct team {
   gpu::buffer list;
   std::uint32_t token;   // see dev::mark_of
   bool is_kept = false;  // its memory is not given out again
-  gpu::buffer shown;     // its value, for callers that pass kernels a word; empty where this PE is in none
+  bool alone = false;    // split off by its parent's members, and only its own hold its memory
+  // Of its members, where they are not all of the world.
+  std::unique_ptr<bootstrap::group_channel> channel;
+  gpu::buffer shown;  // its value, for callers that pass kernels a word; empty where this PE is in none
 
   xio_team_t value(std::uint64_t id, int me, unsigned char* heap, const dev::team_wishes& wanted) const;
 };

@@ -14,19 +14,20 @@ using xio::not_null;
 namespace {
 
 // Every PE comes to the collective part, also one whose arguments are wrong: that is where the others learn of it.
-void make_team(xio::world& w, const char* function, xio_team_t* team,
-               const std::function<std::vector<int>(const xio::world&)>& choose) {
+void make_team(xio::world& w, const char* function, const xio::team* parent, xio_team_t* team,
+               const std::function<std::vector<int>()>& choose) {
   if (team != nullptr) *team = {};
-  const xio_team_t made = w.teams().create([&] {
+  const xio_team_t made = w.teams().create(parent, [&] {
     not_null(team, function, "team");
-    return choose(w);
+    return choose();
   });
   *team = made;
 }
 
 xio_status_t make_team(xio_world_t* world, const char* function, xio_team_t* team,
                        const std::function<std::vector<int>(const xio::world&)>& choose) {
-  return in_world(world, function, [&](xio::world& w) { make_team(w, function, team, choose); });
+  return in_world(world, function,
+                  [&](xio::world& w) { make_team(w, function, nullptr, team, [&] { return choose(w); }); });
 }
 
 }  // namespace
@@ -51,28 +52,34 @@ xio_status_t xio_team_same_local_rank(xio_world_t* world, xio_team_t* team) {
   return in_world(world, __func__, [&](xio::world& w) {
     const xio::bootstrap::one_call whole = w.members().one_call();
     const std::vector<int> pes = w.members().across_machines();
-    make_team(w, "xio_team_same_local_rank", team, [&](const xio::world&) { return pes; });
+    make_team(w, "xio_team_same_local_rank", nullptr, team, [&] { return pes; });
   });
 }
 
 xio_status_t xio_team_split_strided(xio_world_t* world, xio_team_t parent, int first, int stride, size_t count,
                                     xio_team_t* team) {
-  return make_team(world, __func__, team, [&](const xio::world& w) {
-    return xio::strided_members(w.teams().members_of(parent), w.members().me(), first, stride, count);
+  return in_world(world, __func__, [&](xio::world& w) {
+    if (team != nullptr) *team = {};
+    const xio::team* all = w.teams().parent(parent);
+    if (all == nullptr) return;
+    make_team(w, "xio_team_split_strided", all, team,
+              [&] { return xio::strided_members(all->pes, w.members().me(), first, stride, count); });
   });
 }
 
 xio_status_t xio_team_split_2d(xio_world_t* world, xio_team_t parent, int width, xio_team_t* x, xio_team_t* y) {
   return in_world(world, __func__, [&](xio::world& w) {
-    if (y != nullptr) *y = {};
-    const xio::bootstrap::one_call whole = w.members().one_call();
-    make_team(w, "xio_team_split_2d", x, [&](const xio::world& here) {
+    for (xio_team_t* one : {x, y})
+      if (one != nullptr) *one = {};
+    const xio::team* all = w.teams().parent(parent);
+    if (all == nullptr) return;
+    const xio::bootstrap::one_call whole = w.teams().one_call(all);
+    const auto lines = [&] { return xio::lines_of(all->pes, w.members().me(), width); };
+    make_team(w, "xio_team_split_2d", all, x, [&] {
       not_null(y, "xio_team_split_2d", "y");
-      return xio::lines_of(here.teams().members_of(parent), here.members().me(), width).x;
+      return lines().x;
     });
-    make_team(w, "xio_team_split_2d", y, [&](const xio::world& here) {
-      return xio::lines_of(here.teams().members_of(parent), here.members().me(), width).y;
-    });
+    make_team(w, "xio_team_split_2d", all, y, [&] { return lines().y; });
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "ctx/handles.hpp"
+#include "ctx/team.hpp"
 #include "xio/device/impl/team_tag.hpp"
 #include "xio/xio.h"
 
@@ -45,8 +47,8 @@ std::string reduction_of(std::uint32_t detail) {
   return fmt::format(", {} of {}", number < names.size() ? names[number] : "?", type_of(detail));
 }
 
-std::string team_name(std::uint64_t word) {
-  return fmt::format("team {} ({} members, channel {})", word >> 32, word >> 8 & 0xffffff, word & 0xff);
+std::string channel_name(std::uint64_t word) {
+  return fmt::format("{} ({} members, channel {})", team_name(word >> 32), word >> 8 & 0xffffff, word & 0xff);
 }
 
 // Of a number of 19 bits, which may be negative.
@@ -114,6 +116,11 @@ std::string reason_of(const dev::call_record& r, std::uint32_t mine, std::uint32
 
 }  // namespace
 
+std::string team_name(std::uint64_t id) {
+  return fmt::format("team {}{}", handles<team>::serial(id),
+                     handles<team>::is_alone(id) ? " of those that some PEs have made" : "");
+}
+
 std::string team_call_name(std::uint32_t tag) {
   const auto what = static_cast<op>(tag >> dev::teams::k_tag_op_shift);
   const std::uint32_t detail = tag >> dev::teams::k_tag_detail_shift & 0xff;
@@ -128,7 +135,7 @@ std::string team_call_name(std::uint32_t tag) {
 
 std::string refused_text(const dev::call_record& r) {
   const auto mine = static_cast<std::uint32_t>(r.local), other = static_cast<std::uint32_t>(r.local >> 32);
-  return fmt::format("{} on {}: {}", team_call_name(mine), team_name(r.address), reason_of(r, mine, other));
+  return fmt::format("{} on {}: {}", team_call_name(mine), channel_name(r.address), reason_of(r, mine, other));
 }
 
 std::string missing_member_text(const dev::call_record& r) {
@@ -136,11 +143,11 @@ std::string missing_member_text(const dev::call_record& r) {
     return fmt::format(
         "{} on {}: PE {} has not come, and another call of this PE has used the channel meanwhile; give each workgroup "
         "and kernel its own (xio_team_channel)",
-        team_call_name(static_cast<std::uint32_t>(r.words)), team_name(r.address), static_cast<std::int32_t>(r.pe));
+        team_call_name(static_cast<std::uint32_t>(r.words)), channel_name(r.address), static_cast<std::int32_t>(r.pe));
   return fmt::format(
       "{} on {}: {} has not come within XIO_TIMEOUT_MS; look whether it is alive and makes the same calls, or raise "
       "XIO_TIMEOUT_MS",
-      team_call_name(static_cast<std::uint32_t>(r.words)), team_name(r.address), member_name(r, r.wanted));
+      team_call_name(static_cast<std::uint32_t>(r.words)), channel_name(r.address), member_name(r, r.wanted));
 }
 
 }  // namespace xio

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // PEs die in the middle of what they do, and the others agree on going on without them (XIO_SURVIVE=1).
 // Usage: shrink WHAT PE,PE,...   shrink.sh starts it, and does not end the living.
-//   put, barrier, host, malloc, team, ctx   those PEs kill themselves in such calls, which all make again and again
-//   shrink   the first of them before, the others while xio_world_shrink runs
-//   stop     they stop themselves, are excluded, and go on when the others have
-//   cut      the network is cut meanwhile, and those PEs are the ones that may not go on
-//   some     nobody dies, and those PEs do not call xio_world_shrink
-//   without  nobody dies, and the world has no XIO_SURVIVE
+//   put, barrier, host, malloc, team, split, ctx   those PEs kill themselves in such calls, which all make again and
+//   again shrink   the first of them before, the others while xio_world_shrink runs stop     they stop themselves, are
+//   excluded, and go on when the others have cut      the network is cut meanwhile, and those PEs are the ones that may
+//   not go on some     nobody dies, and those PEs do not call xio_world_shrink without  nobody dies, and the world has
+//   no XIO_SURVIVE
 #include <xio/peers.h>
 #include <xio/team.h>
 
@@ -68,6 +67,7 @@ struct player {
   std::string what, name;
   double timeout_ms = 6000;
   uint64_t round = 0;
+  xio_team_t most{};  // all but one PE
   std::vector<void*> blocks;
   void* unfreed = nullptr;  // its xio_free has failed
 };
@@ -90,6 +90,15 @@ void die_soon(int ms) {
   }).detach();
 }
 
+// A team of all but one, which lives if another one does: it splits without it.
+void make_most(player& p) {
+  const int outsider = p.living.size() > 1 ? p.living.back() : p.dying[0];
+  std::vector<int> pes;
+  for (int pe = 0; pe < p.n && p.me != outsider; ++pe)
+    if (pe != outsider) pes.push_back(pe);
+  MUST(xio_team_create(p.world, pes.data(), pes.size(), &p.most));
+}
+
 // One call of the kind; anything but XIO_OK says that others have died.
 xio_status_t call_once(player& p) {
   if (p.what == "put") {
@@ -104,6 +113,11 @@ xio_status_t call_once(player& p) {
   if (p.what == "team") {
     xio_team_t team{};
     const xio_status_t made = xio_team_world(p.world, &team);
+    return made != XIO_OK ? made : xio_team_destroy(p.world, team);
+  }
+  if (p.what == "split" && p.most.n_pes != 0) {
+    xio_team_t team{};
+    const xio_status_t made = xio_team_split_strided(p.world, p.most, 0, 1, p.most.n_pes, &team);
     return made != XIO_OK ? made : xio_team_destroy(p.world, team);
   }
   if (p.what == "ctx") {
@@ -235,6 +249,10 @@ void use_all(player& p, const xio_team_t& old_team) {
   int status = rig::result_of(team_barriers, 1, 1, ctx, team);
   rig::expect(status == XIO_OK, "%s: a barrier of the new team: %d", p.name.c_str(), status);
   rig::expect_status(xio_team_split_strided(p.world, team, 0, 1, 1, &again), XIO_OK, "xio_team_split_strided");
+  if (again.n_pes != 0) {
+    rig::expect_status(xio_team_split_strided(p.world, again, 0, 1, 1, &again), XIO_OK, "a split of one PE alone");
+    rig::expect_status(xio_team_destroy(p.world, again), XIO_OK, "xio_team_destroy of it");
+  }
   if (p.what != "some") {
     status = rig::result_of(team_barriers, 1, 1, p.ctx, old_team);
     rig::expect(status == XIO_ERR_PEER, "%s: a barrier of the old team: %d", p.name.c_str(), status);
@@ -383,6 +401,7 @@ int main(int argc, char** argv) {
   } else {
     xio_team_t team{};
     MUST(xio_team_world(p.world, &team));
+    if (p.what == "split") make_most(p);
     const auto living = std::exchange(p.living, {});
     for (int pe = 0; pe < p.n; ++pe) p.living.push_back(pe);
     publish(p, &p.s->pids[p.me], static_cast<uint64_t>(getpid()), "pids");

@@ -16,9 +16,10 @@ trap 'rm -rf "$work"' EXIT
 
 short='direct:auto:3:host:0 direct:auto:5:malloc:0 direct:auto:5:shrink:0,1,3 rdma:shm:3:ctx:1 direct:auto:3:stop:0
   direct:auto:3:barrier:0,1 apart:tcp:3:put:0 direct:auto:3:some:1 direct:auto:2:without:1
-  apart:tcp:6:host:1,2,3,4,5 direct:auto:3:host:0:xiorun direct:auto:3:malloc:0,2:mpirun direct:auto:3:team:2:id'
+  apart:tcp:6:host:1,2,3,4,5 direct:auto:3:host:0:xiorun direct:auto:3:malloc:0,2:mpirun direct:auto:3:team:2:id
+  direct:auto:5:split:0 apart:tcp:4:split:1,2'
 # drawn KILLS SEED
-ns=(3 3 4 5 5 6 7 9 16) whats=(put barrier host malloc team ctx shrink) bys=(tcp tcp id xiorun mpirun)
+ns=(3 3 4 5 5 6 7 9 16) whats=(put barrier host malloc team split ctx shrink) bys=(tcp tcp id xiorun mpirun)
 ways=(direct:auto direct:auto rdma:shm rdma:tcp apart:tcp)
 drawn() {
   local kills=$1 n dead some pe way by

@@ -11,6 +11,7 @@ using rig::scope;
 namespace {
 
 constexpr unsigned k_threads_of[] = {1, 64, 96};
+constexpr unsigned k_channels = 6;
 
 template <scope S>
 __device__ xio_status_t synchronise(const xio_ctx_t& ctx, xio_team_t team, bool quiet) {
@@ -44,11 +45,12 @@ __global__ void rounds(xio_ctx_t ctx, xio_team_t whole, uint64_t* all_slots, uin
 
 template <scope S>
 void rounds_of(const rig::team& t, xio_team_t team, const char* name) {
-  auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n) * XIO_TEAM_CHANNELS);
-  auto* out = t.symmetric<uint64_t>(XIO_TEAM_CHANNELS);
+  auto* slots = t.symmetric<uint64_t>(static_cast<size_t>(t.n) * k_channels);
+  auto* out = t.symmetric<uint64_t>(k_channels);
   const rig::device_array<int> bad(1);
   t.barrier();
-  if (xio_team_n_pes(team) != 0) RUN(rounds<S>, 2, k_threads_of[S], t.ctx, team, slots, out, 20u, t.n, bad.data());
+  if (xio_team_n_pes(team) != 0)
+    RUN(rounds<S>, S == rig::wave ? k_channels : 2, k_threads_of[S], t.ctx, team, slots, out, 20u, t.n, bad.data());
   t.barrier();
   rig::expect(bad.get()[0] == 0, "%s by a %s: step %d failed", name, rig::k_scope_names[S], bad.get()[0]);
 }
@@ -168,7 +170,7 @@ void unlike_calls(const rig::team& t, xio_team_t everybody) {
   rig::expect_status(call(everybody, false), XIO_OK, "another channel");
   rig::expect_status(call(xio_team_t{}, false), XIO_ERR_STATE, "the empty team");
   expect_sentence(t, "xio_team_sync on team 0 (0 members, channel 0): the team is empty; ");
-  rig::expect_status(call(xio_team_channel(everybody, XIO_TEAM_CHANNELS), false), XIO_ERR_STATE, "no such channel");
+  rig::expect_status(call(xio_team_channel(everybody, k_channels), false), XIO_ERR_STATE, "no such channel");
 }
 
 // Two workgroups in one channel, the second when the first has been waiting for a while.
@@ -211,6 +213,92 @@ void after_the_end(const rig::team& t, xio_team_t everybody) {
     expect_sentence(t, "the team was destroyed; ");
   }
   MUST(xio_team_destroy(t.world(), next));
+}
+
+// --- Splits by the parent's members alone ------------------------------------------------------------
+
+xio_status_t split(const rig::team& t, xio_team_t parent, int first, int stride, int count, xio_team_t* out) {
+  return xio_team_split_strided(t.world(), parent, first, stride, static_cast<size_t>(count), out);
+}
+
+// The largest block that the heap gives, in steps; all PEs find the same.
+size_t largest_block(const rig::team& t) {
+  constexpr size_t k_step = 64 << 10;
+  size_t low = 0, high = size_t{1} << 16;  // in steps
+  while (high - low > 1) {
+    const size_t at = (low + high) / 2;
+    void* block = nullptr;
+    const bool fits = xio_malloc(t.world(), at * k_step, &block) == XIO_OK;
+    if (fits) MUST(xio_free(t.world(), block));
+    (fits ? low : high) = at;
+  }
+  return low * k_step;
+}
+
+// The even PEs split their team, again and again, and the odd ones make no call of it.
+void by_members_alone(const rig::team& t, xio_team_t everybody) {
+  const int m = (t.n + 1) / 2;
+  const bool is_even = t.me % 2 == 0;
+  xio_team_t evens{}, reversed{}, first{}, x{}, y{}, none{};
+  MUST(split(t, everybody, 0, 2, m, &evens));
+  const size_t most = largest_block(t);
+  if (is_even) {
+    MUST(split(t, evens, m - 1, -1, m, &reversed));
+    MUST(xio_team_split_2d(t.world(), reversed, 2, &x, &y));
+    MUST(split(t, x, 0, 1, 1, &first));
+  }
+  MUST(xio_team_split_strided(t.world(), none, 0, 1, 1, &none));  // of the empty team, by whoever calls
+  const int place = m - 1 - t.me / 2;
+  std::vector<int> pes;
+  for (int i = place / 2 * 2; is_even && i < m && i < place / 2 * 2 + 2; ++i) pes.push_back(2 * (m - 1 - i));
+  expect_members(t, x, everybody, pes);
+  in_all_scopes(t, reversed, "a split by its members");
+  in_all_scopes(t, y, "columns of it");
+  rounds_of<rig::wave>(t, first, "a team of one by its members");
+  // Memory that only some hold bounds what all get.
+  void* block = nullptr;
+  rig::expect_status(xio_malloc(t.world(), most, &block), XIO_ERR_NO_MEMORY, "a block over a team's memory");
+
+  // PE 0 holds memory where its right neighbour holds none.
+  xio_team_t pair{}, both{};
+  const std::vector<int> two = {0, 1};
+  MUST(xio_team_create(t.world(), two.data(), t.me < 2 ? 2 : 0, &pair));
+  if (t.me < 2) MUST(split(t, pair, 0, 1, 2, &both));
+  rig::expect(both.work != first.work || t.me >= 2, "two teams of PE %d have one place", t.me);
+  in_all_scopes(t, both, "a pair");
+  in_all_scopes(t, reversed, "a split beside it");
+
+  const void* work = reversed.work;
+  for (const xio_team_t one : {reversed, x, y, first, both})
+    if (one.id != 0) MUST(xio_team_destroy(t.world(), one));
+  if (is_even) {
+    rig::expect_status(xio_team_destroy(t.world(), reversed), XIO_ERR_STATE, "destroyed twice");
+    rig::expect_status(split(t, reversed, 0, 1, 1, &first), XIO_ERR_STATE, "a split of what is no more");
+    rig::expect_status(split(t, evens, 0, t.me == 0 ? 0 : 1, m, &reversed), XIO_ERR_ARG, "one has another stride");
+    rig::expect_status(split(t, evens, 0, 1, t.me == 0 ? 1 : m, &reversed), XIO_ERR_ARG, "one has another count");
+    rig::expect_status(xio_team_split_2d(t.world(), evens, 1, &x, t.me == 0 ? nullptr : &y), XIO_ERR_ARG, "no y");
+    MUST(split(t, evens, 0, 1, m, &reversed));
+    rig::expect(reversed.work == work, "the memory of a team that has ended is not given out again");
+    MUST(xio_team_destroy(t.world(), reversed));
+  }
+  MUST(xio_malloc(t.world(), most - (4 << 20), &block));
+  MUST(xio_free(t.world(), block));
+
+  // PE 0 does not come. That ends the splits of this team, and nothing else.
+  if (is_even && t.me != 0) {
+    const auto begin = std::chrono::steady_clock::now();
+    rig::expect_status(split(t, evens, 0, 1, m, &reversed), XIO_ERR_TIMEOUT, "without PE 0");
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+    rig::expect(waited.count() < 1.25 * 2, "a split without PE 0 took %.2f s", waited.count());
+    rig::expect_status(split(t, evens, 0, 1, m, &reversed), XIO_ERR_TIMEOUT, "again");
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  }
+  t.barrier();
+  in_all_scopes(t, evens, "a team that cannot be split any more");
+  // Members that agree on nothing any more end their parts one by one; PE 0 learns of it by its first call.
+  if (t.me == 0) rig::expect_status(xio_team_destroy(t.world(), evens), XIO_ERR_TIMEOUT, "of others that gave up");
+  for (const xio_team_t one : {evens, pair}) MUST(xio_team_destroy(t.world(), one));
 }
 
 // --- Messages over a network -------------------------------------------------------------------------
@@ -383,15 +471,18 @@ int messages() {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "messages") == 0) return messages();
+  setenv("XIO_TEAM_CHANNELS", std::to_string(k_channels).c_str(), 1);
   const rig::team t({.timeout_ms = 2000});
   xio_team_t everybody{};
   MUST(xio_team_world(t.world(), &everybody));
+  rig::expect(xio_team_n_channels(everybody) == k_channels, "%d channels", xio_team_n_channels(everybody));
   in_all_scopes(t, everybody, "everybody");
   splits(t, everybody);
   wrong_calls(t, everybody);
   unlike_calls(t, everybody);
   a_shared_channel(t, everybody);
   after_the_end(t, everybody);
+  if (t.n > 2) by_members_alone(t, everybody);
   MUST(xio_team_destroy(t.world(), everybody));
   return rig::verdict("teams", t);
 }
