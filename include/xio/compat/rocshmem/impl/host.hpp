@@ -32,18 +32,21 @@ inline host_state& host() {
 struct variables {
   static constexpr const char* k_names[][2] = {{"ROCSHMEM_HEAP_SIZE", "XIO_HEAP_SIZE"},
                                                {"ROCSHMEM_MAX_NUM_CONTEXTS", "XIO_CTX_POOL"}};
-  xio_option_t options[2];
-  std::size_t count = 0;
+  xio_option_t options[3];
+  std::size_t count = 0, taken = 0;
   variables() {
     for (const auto& name : k_names) {
       const char* value = std::getenv(name[0]);
       if (value != nullptr && std::getenv(name[1]) == nullptr) options[count++] = {name[1], value};
     }
+    taken = count;
+    // A team runs one collective at a time, as there.
+    if (std::getenv("XIO_TEAM_CHANNELS") == nullptr) options[count++] = {"XIO_TEAM_CHANNELS", "1"};
   }
   void print() const {
-    if (count == 0) return;
+    if (taken == 0) return;
     std::fputs("rocshmem over XIO: taken from ROCSHMEM_* variables:", stderr);
-    for (std::size_t i = 0; i < count; ++i) std::fprintf(stderr, " %s=%s", options[i].name, options[i].value);
+    for (std::size_t i = 0; i < taken; ++i) std::fprintf(stderr, " %s=%s", options[i].name, options[i].value);
     std::fputc('\n', stderr);
   }
 };
@@ -130,22 +133,21 @@ inline void host_barrier_all() {
 }
 inline int host_team_my_pe(rocshmem_team_t team) {
   const team_table& t = host().teams;
-  return is_team(t, team) ? xio_team_my_pe(t.all[team.index].team) : -1;
+  return is_team(t, team) ? xio_team_my_pe(t.all[team.index]) : -1;
 }
 inline int host_team_n_pes(rocshmem_team_t team) {
   const team_table& t = host().teams;
-  return is_team(t, team) ? xio_team_n_pes(t.all[team.index].team) : -1;
+  return is_team(t, team) ? xio_team_n_pes(t.all[team.index]) : -1;
 }
 inline int host_team_translate(rocshmem_team_t from, int pe, rocshmem_team_t to) {
   const team_table& t = host().teams;
   if (!is_team(t, from) || !is_team(t, to)) return -1;
-  const auto& members = t.all[from.index].pes;
-  const auto& others = t.all[to.index].pes;
-  if (pe < 0 || static_cast<std::size_t>(pe) >= members.size()) return -1;
-  const auto at = std::find(others.begin(), others.end(), members[static_cast<std::size_t>(pe)]);
-  return at != others.end() ? static_cast<int>(at - others.begin()) : -1;
+  return xio_team_translate(t.world, t.all[from.index], t.all[to.index], pe);
 }
 
+static __global__ void team_sync_kernel(std::uint32_t team) {
+  keep(xio_team_sync_wg(resolve(), in_kernels.teams[team]));
+}
 static __global__ void team_barrier_kernel(std::uint32_t team) {
   keep(xio_team_barrier_wg(resolve(), in_kernels.teams[team]));
 }
@@ -156,7 +158,10 @@ inline void host_barrier(rocshmem_team_t team) {
   look_at_errors();
 }
 inline void host_team_sync(rocshmem_team_t team) {
-  if (is_team(host().teams, team)) sync_team(host().teams, team.index, "rocshmem_team_sync");
+  if (!is_team(host().teams, team)) return;
+  hipLaunchKernelGGL(team_sync_kernel, dim3(1), dim3(64), 0, nullptr, team.index);
+  must(hipDeviceSynchronize(), "rocshmem_team_sync");
+  look_at_errors();
 }
 
 static __global__ void quiet_kernel() { keep(xio_quiet(resolve())); }
@@ -293,44 +298,46 @@ inline void rocshmem_ctx_destroy(rocshmem_ctx_t ctx) {
 
 // --- Teams -------------------------------------------------------------------------------------------
 
-// All members of `parent` call. A PE that is not in the new team gets ROCSHMEM_TEAM_INVALID and 0.
+// All members of `parent` call. A PE that is not in the new team gets ROCSHMEM_TEAM_INVALID and 0. Where a member has
+// no place for another team, none gets one.
 inline int rocshmem_team_split_strided(rocshmem_team_t parent, int start, int stride, int size,
                                        const rocshmem_team_config_t*, long, rocshmem_team_t* made) {
   impl::team_table& t = impl::host().teams;
   if (made != nullptr) *made = ROCSHMEM_TEAM_INVALID;
   if (!impl::is_team(t, parent)) return ROCSHMEM_ERROR;
-  bool good = false;
-  const auto pes = impl::strided(t.all[parent.index].pes, t.me, start, stride, size, &good);
-  const bool split =
-      impl::split(t, parent.index, {pes}, !good || made == nullptr, &made, "rocshmem_team_split_strided");
-  return split ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
+  const auto places = impl::free_places(t, 1);
+  const bool good = made != nullptr && !places.empty();
+  xio_team_t out{};
+  const auto count = static_cast<std::size_t>(std::max(size, 0));
+  const xio_status_t status =
+      xio_team_split_strided(t.world, t.all[parent.index], start, size == 1 ? 1 : stride, count, good ? &out : nullptr);
+  if (!impl::went_well(status, "rocshmem_team_split_strided")) return ROCSHMEM_ERROR;
+  impl::keep_team(t, places[0], out, made);
+  return ROCSHMEM_SUCCESS;
 }
 // Rows of `width` members of `parent`: x is the row of this PE, y its column. All members of `parent` call.
 inline int rocshmem_team_split_2d(rocshmem_team_t parent, int width, const rocshmem_team_config_t*, long,
                                   rocshmem_team_t* x, const rocshmem_team_config_t*, long, rocshmem_team_t* y) {
   impl::team_table& t = impl::host().teams;
-  rocshmem_team_t* const made[2] = {x, y};
-  for (rocshmem_team_t* one : made)
+  for (rocshmem_team_t* one : {x, y})
     if (one != nullptr) *one = ROCSHMEM_TEAM_INVALID;
   if (!impl::is_team(t, parent)) return ROCSHMEM_ERROR;
-  const auto& pes = t.all[parent.index].pes;
-  const bool good = width >= 1 && x != nullptr && y != nullptr;
-  const auto row = static_cast<std::size_t>(good ? width : 1);
-  const auto at = static_cast<std::size_t>(std::find(pes.begin(), pes.end(), t.me) - pes.begin());
-  std::vector<std::vector<int>> lines(2);
-  for (std::size_t i = 0; i < pes.size(); ++i) {
-    if (i / row == at / row) lines[0].push_back(pes[i]);
-    if (i % row == at % row) lines[1].push_back(pes[i]);
-  }
-  return impl::split(t, parent.index, lines, !good, made, "rocshmem_team_split_2d") ? ROCSHMEM_SUCCESS : ROCSHMEM_ERROR;
+  const auto places = impl::free_places(t, 2);
+  const bool good = x != nullptr && y != nullptr && !places.empty();
+  xio_team_t row{}, column{};
+  const xio_status_t status =
+      xio_team_split_2d(t.world, t.all[parent.index], width, good ? &row : nullptr, good ? &column : nullptr);
+  if (!impl::went_well(status, "rocshmem_team_split_2d")) return ROCSHMEM_ERROR;
+  impl::keep_team(t, places[0], row, x);
+  impl::keep_team(t, places[1], column, y);
+  return ROCSHMEM_SUCCESS;
 }
 // All members call. The teams that were there from the start stay as they are, and an empty handle is ignored.
 inline void rocshmem_team_destroy(rocshmem_team_t team) {
   impl::team_table& t = impl::host().teams;
   if (team.index < impl::k_first_split || !impl::is_team(t, team)) return;
-  // A part is free when no member uses it any more.
-  impl::sync_team(t, team.index, "rocshmem_team_destroy");
-  impl::forget_team(t, team.index);
+  if (impl::went_well(xio_team_destroy(t.world, t.all[team.index]), "rocshmem_team_destroy"))
+    impl::put_team(t, team.index, {});
 }
 
 inline int rocshmem_buffer_register(void* base, std::size_t bytes) {
