@@ -174,7 +174,7 @@ XIO_EXPORT xio_status_t xio_ctx_clear(xio_world_t* world, xio_ctx_t ctx);
 XIO_EXPORT xio_status_t xio_ctx_device(const xio_world_t* world, xio_ctx_t ctx, const xio_ctx_t** out);
 /* Local. The same of a team with channel 0, as xio_team_create returned it. */
 XIO_EXPORT xio_status_t xio_team_device(const xio_world_t* world, xio_team_t team, const xio_team_t** out);
-/* Local. The same team by another of its channels (0 .. XIO_TEAM_CHANNELS - 1), as xio_team_channel of
+/* Local. The same team by another of its channels (0 .. xio_team_n_channels(team) - 1), as xio_team_channel of
  * device/team.hpp: for calls in another stream. */
 XIO_EXPORT xio_status_t xio_team_with_channel(const xio_world_t* world, xio_team_t team, uint32_t channel,
                                               xio_team_t* out);

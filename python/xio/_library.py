@@ -127,8 +127,8 @@ class mem_place(C.Structure):
 
 class team(C.Structure):
     _fields_ = [("list", C.c_void_p), ("work", C.c_void_p), ("id", C.c_uint64), ("my_pe", C.c_uint32),
-                ("n_pes", C.c_uint32), ("first", C.c_uint32), ("stride", C.c_uint32), ("channel", C.c_uint32),
-                ("packet_bytes", C.c_uint32), ("area_bytes", C.c_uint32), ("token", C.c_uint32)]
+                ("n_pes", C.c_uint32), ("first", C.c_uint32), ("stride", C.c_uint32), ("channel", C.c_uint16),
+                ("channels", C.c_uint16), ("packet_bytes", C.c_uint32), ("area_bytes", C.c_uint32), ("token", C.c_uint32)]
 
 
 class storage(C.Structure):

@@ -260,7 +260,7 @@ class Team:
         return self.handle.n_pes
 
     def split(self, first: int, stride: int, count: int) -> "Team":
-        """The members first, first + stride, ...: `count` of them. Collective over the world."""
+        """The members first, first + stride, ...: `count` of them. Collective over this team's members."""
         made, lib = L.team(), self.world._lib
         numbers = [integer(n, -2**31, 2**31 - 1, "first and stride") for n in (first, stride)]
         with self.world._lock:
@@ -288,7 +288,7 @@ class Team:
         return out.value or 0
 
     def destroy(self) -> None:
-        """Collective over the world."""
+        """Collective over the world, or over the members of a split."""
         with self.world._lock:
             self.world._lib.check(self.world._lib.team_destroy(self.world.handle, self.handle))
 

@@ -260,13 +260,14 @@ xio_status_t xio_team_with_channel(const xio_world_t* world, xio_team_t team, ui
   return in_world(world, __func__, [&, function = __func__](const xio::world& w) {
     not_null(out, function, "out");
     if (team.n_pes == 0) xio::fail(XIO_ERR_STATE, "{}: the team is empty: this PE is in none", function);
-    (void)w.teams().get(team);
-    if (channel >= XIO_TEAM_CHANNELS)
-      xio::fail(XIO_ERR_ARG, "{}: channel {} is not one of 0 to {}", function, channel, XIO_TEAM_CHANNELS - 1);
+    if (w.teams().get(team).pes.size() != team.n_pes || team.channels != w.teams().channels())
+      xio::fail(XIO_ERR_ARG, "{}: the team is not as xio_team_create or xio_team_channel returned it", function);
+    if (channel >= team.channels)
+      xio::fail(XIO_ERR_ARG, "{}: channel {} is not one of 0 to {}", function, channel, team.channels - 1);
     const std::uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes, team.area_bytes);
     *out = team;
     out->work = static_cast<unsigned char*>(team.work) + (std::uint64_t{channel} - team.channel) * each;
-    out->channel = channel;
+    out->channel = static_cast<std::uint16_t>(channel);
   });
 }
 

@@ -50,7 +50,7 @@ void order::team(xio_team_t t) {
   if (t.n_pes == 0)
     fail(XIO_ERR_STATE, "{}: the team is empty: this PE is in none; let the members call alone", function_);
   const xio::team& known = world_.teams().get(t);
-  if (known.pes.size() != t.n_pes || t.channel >= XIO_TEAM_CHANNELS)
+  if (known.pes.size() != t.n_pes || t.channel >= world_.teams().channels())
     fail(XIO_ERR_ARG, "{}: the team is not as xio_team_create or xio_team_channel returned it; give that value",
          function_);
   launch_.team = t;

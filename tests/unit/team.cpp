@@ -31,7 +31,7 @@ TEST(team, memory_serves_the_largest_team_and_the_one_with_the_largest_packets) 
   std::vector<team_offer> offers(64, team_offer{1, 64});
   for (int i = 0; i < 8; ++i) offers.push_back(team_offer{2, 8});
   offers.push_back(team_offer{3, 0});
-  constexpr dev::team_wishes small{0, dev::k_most_packet_bytes};
+  constexpr dev::team_wishes small{0, dev::k_most_packet_bytes, 4};
   EXPECT_GT(dev::team_work_bytes(8, small), dev::team_work_bytes(64, small));
   EXPECT_EQ(work_bytes_for(offers, small), dev::team_work_bytes(8, small));
   EXPECT_EQ(work_bytes_for({team_offer{3, 0}}, {1 << 20, dev::k_most_packet_bytes}), 0u);
@@ -39,7 +39,7 @@ TEST(team, memory_serves_the_largest_team_and_the_one_with_the_largest_packets) 
 
 // xio/team.h says 450, 730 and 490 KiB.
 TEST(team, memory_is_what_the_header_says) {
-  constexpr dev::team_wishes area{16 << 10, dev::k_most_packet_bytes};
+  constexpr dev::team_wishes area{16 << 10, dev::k_most_packet_bytes, 4};
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(2, area)), 450 << 10, 10 << 10);
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(8, area)), 730 << 10, 10 << 10);
   EXPECT_NEAR(static_cast<double>(dev::team_work_bytes(64, area)), 490 << 10, 10 << 10);

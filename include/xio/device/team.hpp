@@ -4,11 +4,11 @@
 // Parameters.
 //   ctx       a ctx of the same world, which carries what the team sends; any will do
 //   team      the team, by one of its channels
-//   channel   0 .. XIO_TEAM_CHANNELS - 1
+//   channel   0 .. xio_team_n_channels(team) - 1
 //   from, to  two teams of one world
 //   pe        number of a member in the team, from 0 on
 //
-// A team has XIO_TEAM_CHANNELS channels. On one channel a PE runs one call at a time, and all members make the same
+// A team has XIO_TEAM_CHANNELS channels (xio/team.h). On one channel a PE runs one call at a time, and all members make the same
 // calls in the same order; different teams, and different channels of one team, are independent of each other, and may
 // be used by different workgroups at once.
 //

@@ -421,10 +421,10 @@ XIO_DEVICE xio_status_t barrier(const Group& g, const xio_ctx_t& ctx, const xio_
 // --- The calls ---------------------------------------------------------------------------------------
 
 XIO_HOST_DEVICE xio_team_t xio_team_channel(xio_team_t team, uint32_t channel) {
-  if (team.n_pes == 0 || channel >= XIO_TEAM_CHANNELS) return xio_team_t{};
+  if (team.n_pes == 0 || channel >= team.channels) return xio_team_t{};
   const uint64_t each = xio::dev::team_channel_bytes(team.n_pes, team.packet_bytes, team.area_bytes);
   team.work = static_cast<unsigned char*>(team.work) + (uint64_t{channel} - team.channel) * each;
-  team.channel = channel;
+  team.channel = static_cast<uint16_t>(channel);
   return team;
 }
 XIO_DEVICE int xio_team_world_pe(const xio_team_t& team, int pe) {

@@ -81,11 +81,12 @@ XIO_TEAM_FUNCTION constexpr std::uint64_t team_channel_bytes(std::uint64_t n, st
 }
 // As the options ask.
 struct team_wishes {
-  std::uint64_t area;     // XIO_TEAM_AREA
-  std::uint32_t packets;  // XIO_TEAM_PACKETS
+  std::uint64_t area;      // XIO_TEAM_AREA
+  std::uint32_t packets;   // XIO_TEAM_PACKETS
+  std::uint32_t channels;  // XIO_TEAM_CHANNELS
 };
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n, const team_wishes& wanted) {
-  return XIO_TEAM_CHANNELS *
+  return wanted.channels *
          team_channel_bytes(n, team_packet_bytes(n, wanted.packets), team_area_bytes(n, wanted.area));
 }
 
