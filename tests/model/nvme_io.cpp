@@ -157,13 +157,6 @@ TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
                (xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_ARG));
 }
 
-TEST(nvme_io, blocks_of_4096) {
-  stamped_rig r({.block = 4096});
-  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 512, 4096), XIO_OK);
-  ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 8192, 12288), XIO_OK);
-  EXPECT_TRUE(stamped(r.heap(), 8192, 12288));
-}
-
 namespace {
 
 // `threads` host threads, each with requests of its own in flight, read and rewrite blocks of their own.
