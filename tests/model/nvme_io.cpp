@@ -209,20 +209,6 @@ TEST(nvme_io, completions_in_random_order) {
   }
 }
 
-TEST(nvme_io, many_in_flight_in_random_order) {
-  stamped_rig r({.depth = 64});
-  r.device().shuffle(7);
-  for (int round = 0; round < 20; ++round) {
-    xio_req_t all[60];
-    for (std::uint64_t i = 0; i < 60; ++i)
-      all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096);
-    for (std::uint64_t i = 0; i < 60; ++i) {
-      ASSERT_EQ(r.wait(all[i]), XIO_OK);
-      ASSERT_TRUE(stamped(r.heap() + i * 4096, (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096)) << i;
-    }
-  }
-}
-
 // A command that does not complete for long: others go on until its id would be taken again, then wait, then go on.
 TEST(nvme_io, a_slow_command_keeps_its_id) {
   stamped_rig r({.depth = 4});
