@@ -6,19 +6,11 @@
 #include "amdgpu/isa/sites.hpp"
 #include "amdgpu/isa/workgroup.hpp"
 #include "amdgpu/l2_kinds.hpp"
-#include "amdgpu/opcodes.hpp"
 
 namespace {
 
 using namespace amdgpu;
 using namespace amdgpu::test;
-
-constexpr kind k_local{place_kind::local, caching::coarse}, k_peer{place_kind::peer, caching::coarse},
-    k_host{place_kind::host, caching::coarse};
-constexpr kind k_coarse[] = {k_local, k_peer, k_host};
-constexpr kind k_fine[] = {{place_kind::local, caching::fine},    {place_kind::peer, caching::fine},
-                           {place_kind::host, caching::fine},     {place_kind::local, caching::uncached},
-                           {place_kind::peer, caching::uncached}, {place_kind::host, caching::uncached}};
 
 // v[0:1] holds the address of `data`, memory of one kind; v[2:3] that of a flag, which is fine-grained memory of the
 // host.

@@ -4,20 +4,12 @@
 // addresses bypass it, and which has no instruction for it in any release or acquire; and from the kinds that linux's
 // amdgpu gives memory (gmc_v11_0_get_vm_pte: NC, and UC where it is coherent or uncached).
 #include "amdgpu/l2_kinds.hpp"
-#include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/memory/shader_arrays.hpp"
-#include "amdgpu/opcodes.hpp"
 
 namespace {
 
 using namespace amdgpu;
 using namespace amdgpu::test;
-
-constexpr kind k_coarse[] = {
-    {place_kind::local, caching::coarse}, {place_kind::peer, caching::coarse}, {place_kind::host, caching::coarse}};
-constexpr kind k_passing[] = {{place_kind::local, caching::fine},    {place_kind::peer, caching::fine},
-                              {place_kind::host, caching::fine},     {place_kind::local, caching::uncached},
-                              {place_kind::peer, caching::uncached}, {place_kind::host, caching::uncached}};
 
 const std::string k_store = "global_store_b32 v[0:1], v4, off\n s_waitcnt_vscnt null, 0x0\n";
 const std::string k_load = "global_load_b32 v7, v[0:1], off glc\n s_waitcnt vmcnt(0)\n";
@@ -25,41 +17,18 @@ const std::string k_load = "global_load_b32 v7, v[0:1], off glc\n s_waitcnt vmcn
 const std::string k_fence =
     "s_waitcnt vmcnt(0) lgkmcnt(0)\n s_waitcnt_vscnt null, 0x0\n buffer_gl1_inv\n buffer_gl0_inv\n";
 
-// A workgroup of one wave, whose L0 and L1 lie before the L2. v[0:1] holds the address of the memory; v4 is 41.
-struct workgroup {
-  workgroup(u64 seed, l2_cache& l2, u32* data, std::size_t bytes, kind k) : m(seed), late(m.visible, seed, &l2) {
-    m.shared.how.target = target::gfx1100;
-    m.shared.memory = &late;
-    m.wave32(true);
-    late.have_l0(false);
-    m.visible.list(data, bytes, true, k.where, k.how);
-    m.exec(1);
-    m.set_v64(0, 0, reinterpret_cast<u64>(data));
-    m.v(4, 0) = 41;
-  }
-  void begin(const std::string& text) {
-    m.load(text);
-    m.start();
-    turn();
-  }
-  // To the next s_sleep, or to the end.
-  void turn() {
-    late.pass_turn();
-    run_wave(m.w, 100);
-    ASSERT_TRUE(is_well(m));
-  }
-  machine m;
-  adversary late;
-};
-
+// The L0s and L1s of its workgroups lie before the L2.
 struct gpu {
   gpu(u64 seed, kind k)
       : l2(seed, false, {false, 1, true}),
-        first(seed, l2, data, sizeof(data), k),
-        second(seed + 1000, l2, data, sizeof(data), k) {}
+        first(target::gfx1100, seed, l2, data, k),
+        second(target::gfx1100, seed + 1000, l2, data, k) {
+    first.late.have_l0(false);
+    second.late.have_l0(false);
+  }
   alignas(256) u32 data[64] = {};
   l2_cache l2;
-  workgroup first, second;
+  l2_user first, second;
 };
 
 // In how many seeds do other devices not find what a kernel stored and released?
@@ -100,7 +69,7 @@ TEST(AmdgpuL2OfGfx1100, NoInstructionMakesOthersStoresToCoarseMemorySeen) {
 }
 
 TEST(AmdgpuL2OfGfx1100, FineGrainedAndUncachedMemoryBypassesIt) {
-  for (const kind& k : k_passing) {
+  for (const kind& k : k_fine) {
     EXPECT_EQ(unseen(k, false), 0u);
     EXPECT_EQ(stale(k, false), 0u);
   }
@@ -132,14 +101,13 @@ TEST(AmdgpuL1OfGfx1100, HasWhatAnotherWorkgroupOfTheArrayHasRead) {
                {"", "", false, false}};
   for (const auto& c : cases) {
     const unsigned old = seeds_in_which(seeds, [&](u64 seed) {
-      gpu g(seed, k_passing[0]);
+      gpu g(seed, k_fine[0]);
       shader_arrays arrays(g.first.m.visible, g.l2, seed);
       g.first.late.have_l0(false, &arrays.of_workgroup(0));
       g.second.late.have_l0(false, &arrays.of_workgroup(c.same_array ? 2 : 1));
       g.first.begin("global_load_b32 v7, v[0:1], off\n s_waitcnt vmcnt(0)");
       g.data[0] = 41;
-      g.second.begin(std::string(c.between) + "global_load_b32 v7, v[0:1], off" + c.bits + "\n s_waitcnt vmcnt(0)");
-      EXPECT_EQ(g.second.m.w.now, wave::state::ended);
+      g.second.run(std::string(c.between) + "global_load_b32 v7, v[0:1], off" + c.bits + "\n s_waitcnt vmcnt(0)");
       return g.second.m.v(7, 0) != 41;
     });
     EXPECT_EQ(old > 0, c.may_be_old) << c.between << c.bits << (c.same_array ? "" : ", two arrays");

@@ -4,7 +4,6 @@
 // of code sequences, and from the kinds that linux's amdgpu gives memory (gmc_v9_0.c, gmc_v9_0_get_coherence_flags).
 #include "amdgpu/l2_kinds.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
-#include "amdgpu/opcodes.hpp"
 
 namespace {
 
@@ -13,8 +12,7 @@ using namespace amdgpu::test;
 
 constexpr unsigned alone = 1, two = 2;  // XCCs of the GPU
 
-constexpr kind k_local{place_kind::local, caching::coarse}, k_local_fine{place_kind::local, caching::fine},
-    k_peer{place_kind::peer, caching::coarse}, k_peer_fine{place_kind::peer, caching::fine};
+constexpr kind k_local_fine{place_kind::local, caching::fine}, k_peer_fine{place_kind::peer, caching::fine};
 constexpr kind k_kept[] = {k_local, k_local_fine, k_peer, k_peer_fine};
 constexpr kind k_passing[] = {{place_kind::host, caching::coarse},
                               {place_kind::host, caching::fine},
@@ -22,50 +20,16 @@ constexpr kind k_passing[] = {{place_kind::host, caching::coarse},
                               {place_kind::peer, caching::uncached},
                               {place_kind::host, caching::uncached}};
 
-// A workgroup of one wave. v[0:1] holds the address of `data`; v4 is 41, v5 is 1.
-struct workgroup_of_xcc {
-  workgroup_of_xcc(l2_cache& l2, u64 seed, unsigned xccs) : m(seed), late(m.visible, seed, &l2) {
-    m.shared.how.target = target::gfx942;
-    m.shared.how.xccs = xccs;
-    m.shared.memory = &late;
-    m.exec(1);
-    m.v(4, 0) = 41;
-    m.v(5, 0) = 1;
-  }
-  void see(u32* data, std::size_t bytes, kind k) {
-    m.visible.list(data, bytes, true, k.where, k.how);
-    m.set_v64(0, 0, reinterpret_cast<u64>(data));
-  }
-  void begin(const std::string& text) {
-    m.load(text);
-    m.start();
-  }
-  // To the next s_sleep.
-  void turn() {
-    late.pass_turn();
-    run_wave(m.w, 100);
-    ASSERT_TRUE(is_well(m));
-  }
-  void run(const std::string& text) {
-    begin(text);
-    turn();
-    ASSERT_EQ(m.w.now, wave::state::ended);
-  }
-  machine m;
-  adversary late;
-};
-
 struct gpu {
   gpu(u64 seed, unsigned xccs, kind k)
       : l2s(seed, false, {true, xccs}),
-        first(l2s.of_workgroup(0), seed, xccs),
-        second(l2s.of_workgroup(1), seed + 1000, xccs) {
-    first.see(data, sizeof(data), k);
-    second.see(data, sizeof(data), k);
+        first(target::gfx942, seed, l2s.of_workgroup(0), data, k),
+        second(target::gfx942, seed + 1000, l2s.of_workgroup(1), data, k) {
+    first.m.shared.how.xccs = second.m.shared.how.xccs = xccs;
   }
   alignas(256) u32 data[64] = {};
   l2_caches l2s;
-  workgroup_of_xcc first, second;
+  l2_user first, second;
 };
 
 const std::string k_store = "global_store_dword v[0:1], v4, off";
@@ -86,7 +50,6 @@ unsigned stale(unsigned xccs, kind k, const std::string& release, const std::str
   return seeds_in_which(seeds, [&](u64 seed) {
     gpu g(seed, xccs, k);
     g.second.begin(k_first_load + acquire + "global_load_dword v8, v[0:1], off " + load + k_wait);
-    g.second.turn();
     EXPECT_EQ(g.second.m.v(7, 0), 0u);
     g.first.run(k_store + k_wait + release);
     g.second.turn();
@@ -148,7 +111,6 @@ TEST(AmdgpuL2Gfx942, LinesOfOtherDevicesMemoryAreStaleUntilTheSystemsAcquire) {
     return seeds_in_which(seeds, [&](u64 seed) {
       gpu g(seed, xccs, k);
       g.first.begin(k_first_load + acquire + "global_load_dword v8, v[0:1], off " + load + k_wait);
-      g.first.turn();
       g.data[0] = 41;
       g.first.turn();
       return g.first.m.v(8, 0) != 41;

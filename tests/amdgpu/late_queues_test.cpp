@@ -15,12 +15,11 @@ struct amdgpu_late_queues : amdgpu_queues {
     make();
     open(0);
   }
-  // Runs a kernel with these fences that does `act` to one dword of coarse-grained memory in the L2.
-  void run(std::uint32_t acquire, std::uint32_t release, const std::function<void(l2_cache&, std::uint64_t)>& act) {
+  // Runs a kernel with these fences.
+  void run_kernel(std::uint32_t acquire, std::uint32_t release, const std::function<void(const launch&)>& act) {
     auto p = dispatch_of(kernel(0,
                                 [&](const launch& l, std::array<std::uint32_t, 3>) {
-                                  const std::lock_guard hold(l.l2->lock());
-                                  act(*l.l2, address(m->data[0]));
+                                  act(l);
                                   return group::state::finished;
                                 }),
                          1, &m->signals[0]);
@@ -28,49 +27,54 @@ struct amdgpu_late_queues : amdgpu_queues {
     submit(0, p);
     ASSERT_TRUE(is_done(m->signals[0]));
   }
+  // The same of one that does `act` to one dword of coarse-grained memory in the L2.
+  void run(std::uint32_t acquire, std::uint32_t release, const std::function<void(l2_cache&, std::uint64_t)>& act) {
+    run_kernel(acquire, release, [&](const launch& l) {
+      const std::lock_guard hold(l.l2->lock());
+      act(*l.l2, address(m->data[0]));
+    });
+  }
   static void write_41(l2_cache& l2, std::uint64_t at) {
     const std::uint32_t value = 41;
     l2.write(at, sizeof value, mapping::place::local, mapping::caching::coarse,
              reinterpret_cast<const std::uint8_t*>(&value));
   }
-  // How many of 59 kernels that acquire so read what another device wrote before they began in its old state.
-  unsigned old_values(std::uint32_t acquire, mapping::place where) {
+  // How many of 59 kernels that acquire so, and then look, see what another device wrote before in its old state.
+  unsigned old_values(std::uint32_t acquire, const std::function<std::uint32_t(std::uint32_t acquire)>& look) {
     unsigned old = 0;
     for (unsigned char i = 1; i < 60; ++i) {
-      std::uint32_t got = 0;
-      const auto read = [&](l2_cache& l2, std::uint64_t at) {
-        l2.read(at, sizeof got, where, mapping::caching::coarse, reinterpret_cast<std::uint8_t*>(&got));
-      };
-      run(0, 0, read);
+      look(0);
       m->data[0][0] = i;
-      run(acquire, 0, read);
-      old += got != i;
+      old += look(acquire) != i;
     }
     return old;
+  }
+  unsigned old_values(std::uint32_t acquire, mapping::place where) {
+    return old_values(acquire, [&](std::uint32_t by) {
+      std::uint32_t got = 0;
+      run(by, 0, [&](l2_cache& l2, std::uint64_t at) {
+        l2.read(at, sizeof got, where, mapping::caching::coarse, reinterpret_cast<std::uint8_t*>(&got));
+      });
+      return got;
+    });
   }
 };
 struct amdgpu_late_queues_of_gfx1100 : amdgpu_late_queues {
   amdgpu_late_queues_of_gfx1100() : amdgpu_late_queues("gfx1100") {}
   // A kernel that acquires so loads a dword by the L1; the L2 has nothing old.
-  void look_by_l1(std::uint32_t acquire, std::uint32_t& got) {
-    auto p = dispatch_of(kernel(0,
-                                [&](const launch& l, std::array<std::uint32_t, 3>) {
-                                  std::uint64_t at[lanes] = {address(m->data[0])};
-                                  std::uint32_t data[lanes] = {};
-                                  access one;
-                                  one.address = at;
-                                  one.active = 1;
-                                  one.bytes = 4;
-                                  refusal no;
-                                  l.l2->invalidate();
-                                  EXPECT_TRUE(l.l1->load(one, data, no));
-                                  got = data[0];
-                                  return group::state::finished;
-                                }),
-                         1, &m->signals[0]);
-    p.header = static_cast<std::uint16_t>(p.header | acquire << 9);
-    submit(0, p);
-    ASSERT_TRUE(is_done(m->signals[0]));
+  std::uint32_t look_by_l1(std::uint32_t acquire) {
+    std::uint32_t data[lanes] = {};
+    run_kernel(acquire, 0, [&](const launch& l) {
+      std::uint64_t at[lanes] = {address(m->data[0])};
+      access one;
+      one.address = at;
+      one.active = 1;
+      one.bytes = 4;
+      refusal no;
+      l.l2->invalidate();
+      EXPECT_TRUE(l.l1->load(one, data, no));
+    });
+    return data[0];
   }
 };
 
@@ -105,17 +109,8 @@ TEST_F(amdgpu_late_queues_of_gfx1100, invalidate_its_own_memory_too) {
 // A packet that acquires, from the agent or the system, empties the L1s of all shader arrays (HSA Programmer's
 // Reference 1.2, 2.9.1).
 TEST_F(amdgpu_late_queues_of_gfx1100, empty_the_l1_when_a_packet_acquires) {
-  for (const std::uint32_t scope : {0u, 1u, 2u}) {
-    unsigned old = 0;
-    for (unsigned char i = 1; i < 60; ++i) {
-      std::uint32_t got = 0;
-      look_by_l1(0, got);
-      m->data[0][0] = i;
-      look_by_l1(scope, got);
-      old += got != i;
-    }
-    EXPECT_EQ(old > 0, scope == 0) << scope;
-  }
+  for (const std::uint32_t scope : {0u, 1u, 2u})
+    EXPECT_EQ(old_values(scope, [&](std::uint32_t by) { return look_by_l1(by); }) > 0, scope == 0) << scope;
 }
 
 TEST_F(amdgpu_late_queues_of_gfx1100, write_back_when_a_packet_releases_to_the_system) {

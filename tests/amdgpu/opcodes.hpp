@@ -153,20 +153,22 @@ void expect_masks(const Rows& rows, T (*edge)(unsigned), unsigned round) {
 }
 
 // A wave loads a word with `load`, another device changes it, and behind the instructions `between` the wave loads it
-// again with scope bits. Whether the second load saw the old value with one of the seeds; prepare(machine) says which
-// GPU it is.
-inline bool second_load_is_stale(const std::string& load, const std::string& between, const std::string& bits,
-                                 const std::function<void(machine&)>& prepare) {
-  bool stale = false;
-  for (u64 seed = 1; seed < 40; ++seed) {
+// again with scope bits.
+struct second_load {
+  const char *bits, *between;
+  bool fresh;  // with each seed
+};
+// prepare(machine) says which GPU it is.
+inline void expect_fresh(const std::string& load, const std::function<void(machine&)>& prepare, const second_load& c) {
+  const unsigned stale = seeds_in_which(39, [&](u64 seed) {
     machine m(seed);
     prepare(m);
     auto word = make_pages(4096);
     word.get()[0] = 1;
     m.visible.list(word.get(), 4096);
     m.exec(1);
-    m.load(load + " v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n" + between + "\n " + load + " v3, v[0:1], off " +
-           bits + "\n s_waitcnt vmcnt(0)");
+    m.load(load + " v2, v[0:1], off\n s_waitcnt vmcnt(0)\n s_sleep 1\n" + c.between + "\n " + load +
+           " v3, v[0:1], off " + c.bits + "\n s_waitcnt vmcnt(0)");
     m.set_v64(0, 0, reinterpret_cast<u64>(word.get()));
     m.start();
     run_wave(m.w, 1000);  // as far as s_sleep
@@ -174,9 +176,9 @@ inline bool second_load_is_stale(const std::string& load, const std::string& bet
     while (m.w.now == wave::state::ready && !m.w.stopped) run_wave(m.w, 1000);
     EXPECT_FALSE(m.w.stopped) << m.shared.failed.why;
     EXPECT_EQ(m.v(2, 0), 1u);
-    stale |= m.v(3, 0) == 1;
-  }
-  return stale;
+    return m.v(3, 0) == 1;
+  });
+  EXPECT_EQ(stale == 0, c.fresh) << "bits '" << c.bits << "', between '" << c.between << "'";
 }
 
 }  // namespace amdgpu::test

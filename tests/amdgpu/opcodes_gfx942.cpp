@@ -54,21 +54,15 @@ TEST_F(gfx942, atomics_return_by_sc0) {
 // LLVM AMDGPUUsage, "Memory Model GFX942": a load of agent or system scope has sc1 and looks past the L1, one of
 // workgroup scope has sc0 alone and may get what the L1 held. buffer_inv sc1 empties it.
 TEST_F(gfx942, loads_look_past_the_l1_from_agent_scope_on) {
-  struct {
-    const char *bits, *between;
-    bool fresh;
-  } const cases[] = {{"", "", false},
-                     {"sc0", "", false},
-                     {"sc1", "", true},
-                     {"sc0 sc1", "", true},
-                     {"nt", "", false},
-                     {"", "buffer_inv sc1", true},
-                     {"", "buffer_inv sc0 sc1", true},
-                     {"", "buffer_inv sc0", false}};
-  for (const auto& c : cases) {
-    const bool stale = second_load_is_stale("global_load_dword", c.between, c.bits, [&](machine& late) { use(late); });
-    EXPECT_EQ(stale, !c.fresh) << "bits '" << c.bits << "', between '" << c.between << "'";
-  }
+  const second_load cases[] = {{"", "", false},
+                               {"sc0", "", false},
+                               {"sc1", "", true},
+                               {"sc0 sc1", "", true},
+                               {"nt", "", false},
+                               {"", "buffer_inv sc1", true},
+                               {"", "buffer_inv sc0 sc1", true},
+                               {"", "buffer_inv sc0", false}};
+  for (const auto& c : cases) expect_fresh("global_load_dword", use, c);
 }
 
 TEST_F(gfx942, instructions_that_it_has_and_the_interpreter_has_not_are_refused) {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The neutral dialect, entry by entry: how it carries out right ones and refuses wrong ones. Entries are written
 // word by word as include/xio/wire/proxy.hpp's table says, not by its functions.
-#include "../gtest.hpp"
-#include "gpu/gpu.hpp"
-#include "proxy/nic.hpp"
+#include "nic_by_hand.hpp"
 #include "proxy/proxy_queue.hpp"
-#include "proxy/shm_executor.hpp"
 
 namespace {
 
@@ -19,30 +16,19 @@ constexpr u32 k_asks = 1 << 8, k_inline = 2 << 8, k_narrow = 4 << 8;
 constexpr u64 k_failed = u64{1} << 63;
 constexpr u32 k_local_length = 1, k_local_qp = 2, k_local_protection = 3, k_remote_access = 6;
 
-// One queue of 8 entries; the peer's heap is `remote`, under an address of its own.
-struct proxy_rig {
+// One queue of 8 entries.
+struct proxy_rig : xio::test::nic_by_hand {
+  using nic_by_hand::remote_is;
+  using nic_by_hand::run;
   static constexpr u32 k_depth_log2 = 3, k_depth = 8;
-  static constexpr u64 k_remote_address = 0x7000'0000'0000;
-  static constexpr u32 k_remote_key = 0xabc00;
 
-  explicit proxy_rig(u64 start = 0) : nic_(make_fabric(), 5), next_(start) {
-    std::memset(remote_, 0x11, sizeof remote_);
-    for (std::size_t i = 0; i < sizeof local_; ++i) local_[i] = static_cast<unsigned char>(i * 7 + 1);
+  explicit proxy_rig(u64 start = 0) : nic_by_hand(4096), next_(start) {
     for (auto& e : slots_)
       for (u64& word : e) word = (start >> k_depth_log2) << 32;
     done_[0] = start;
-    key_ = nic_.register_memory(local_, sizeof local_, m::local_read | m::local_write).lkey;
-    fabric_->adopt(0, k_remote_key,
-                   {k_remote_address, sizeof remote_, remote_, m::remote_read | m::remote_write | m::remote_atomic});
-    number_ = nic_.create_queue([&](u32) {
+    connect_queue([&](u32) {
       return std::make_unique<m::proxy_queue>(m::proxy_memory{&slots_[0][0], k_depth_log2, done_, start}, 4096);
     });
-    nic_.connect(number_, 0, {}, 1);
-  }
-  std::unique_ptr<m::fabric> make_fabric() {
-    auto f = std::make_unique<m::shm_fabric>(xio::gpu::payload(), 4096, 5);
-    fabric_ = f.get();
-    return f;
   }
 
   static u32 low(u64 v) { return static_cast<u32>(v); }
@@ -80,10 +66,6 @@ struct proxy_rig {
     for (u32 i = 0; i < 16; ++i) post_word(i);
     ++next_;
   }
-  void run() {
-    while (nic_.poll()) {
-    }
-  }
   void go() {
     post();
     run();
@@ -92,25 +74,11 @@ struct proxy_rig {
   void expect_error(u64 at, u32 why, rule which) {
     EXPECT_PAIRS((done_[0], at | k_failed), (low(done_[1]), why), (high(done_[1]), static_cast<u32>(which)));
   }
-  u64 remote_word(std::size_t at) const {
-    u64 v;
-    std::memcpy(&v, remote_ + at, 8);
-    return v;
-  }
-  u64 result() const {
-    u64 v;
-    std::memcpy(&v, local_, 8);
-    return v;
-  }
 
-  m::shm_fabric* fabric_ = nullptr;
-  m::nic nic_;
   u64 next_;
-  u32 number_ = 0, key_ = 0;
   alignas(64) u64 slots_[k_depth][16] = {};
   u32 data_[k_depth][16] = {};
   alignas(16) u64 done_[2] = {};
-  alignas(64) unsigned char local_[4096], remote_[4096];
 };
 
 // An entry laid down in a rig of its own is refused, and moves nothing.
@@ -120,7 +88,7 @@ void expect_refused(Lay&& lay, u32 why, rule which) {
   lay(one);
   one.go();
   one.expect_error(0, why, which);
-  EXPECT_EQ(one.remote_[0], 0x11);
+  EXPECT_TRUE(one.remote_is(0x11));
 }
 
 class nic_proxy : public testing::Test, protected proxy_rig {};
@@ -162,13 +130,13 @@ TEST_F(nic_proxy, changes_words) {
   for (const auto& r : rows) {
     atomic(r.what | k_asks, 8, r.operand, r.other);
     go();
-    EXPECT_PAIRS((remote_word(8), r.after), (result(), r.before));
+    EXPECT_PAIRS((remote_word(8), r.after), (local_word(0), r.before));
   }
   u32* e = atomic(k_masked_swap | k_asks, 8, 0xf0, 0);
   e[10] = 0xff;
   go();
   EXPECT_EQ(remote_word(8), 0xf0u);
-  EXPECT_EQ(result(), 76u);
+  EXPECT_EQ(local_word(0), 76u);
   expect_done();
 }
 
@@ -178,7 +146,7 @@ TEST_F(nic_proxy, changes_words_of_four_bytes) {
   go();
   expect_done();
   EXPECT_EQ(remote_word(8), 0x00000000ffffffffu);
-  EXPECT_EQ(result() & 0xffffffffu, 0xffffffffu);
+  EXPECT_EQ(local_word(0) & 0xffffffffu, 0xffffffffu);
 }
 
 TEST_F(nic_proxy, counts_only_where_asked) {

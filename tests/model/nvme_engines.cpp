@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a drive's file engines do at once and what they leave to the kernel's threads.
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 
 #include "model/nvme/file_engine.hpp"
 #include "scratch_file.hpp"
@@ -28,8 +27,6 @@ using xio::model::nvme::file_job;
 
 constexpr std::size_t k_block = 4096;
 constexpr std::size_t k_blocks = 64;
-constexpr int k_ext4 = 0xef53;  // linux/magic.h
-constexpr int k_tmpfs = 0x01021994;
 
 // Takes jobs and does nothing about them.
 class ledger : public file_engine {
@@ -72,12 +69,7 @@ struct engines : testing::Test {
     memory.assign(k_blocks * k_block, 0xee);
   }
   ~engines() override { close(fd); }
-
-  static std::vector<unsigned char> contents() {
-    std::vector<unsigned char> data(k_blocks * k_block);
-    stamp(data.data(), 0, data.size());
-    return data;
-  }
+  static std::vector<unsigned char> contents() { return stamped_data(k_blocks * k_block); }
   std::unique_ptr<file_engine> over_ledger(xio::model::nvme::trying how = {.prompt = std::chrono::seconds(100)}) {
     return make_cache_engine(fd, std::make_unique<ledger>(16, patient), how);
   }
@@ -100,11 +92,6 @@ struct engines : testing::Test {
     e.kick();
     e.reap(done);
     return done;
-  }
-  // A file system whose writes are tried without RWF_NOWAIT, see cache_engine.cpp.
-  bool seldom_waits() const {
-    struct statfs fs {};
-    return fstatfs(fd, &fs) == 0 && (fs.f_type == k_ext4 || fs.f_type == k_tmpfs);
   }
 
   scratch_file file;
@@ -225,7 +212,7 @@ TEST_F(engines, a_write_is_in_the_cache_at_once) {
   }
   const std::size_t done = over(*e).size();
   EXPECT_EQ(done + patient.size(), 12u);
-  if (seldom_waits()) {
+  if (seldom_waits(fd)) {
     EXPECT_EQ(done, 12u);
   }
   const auto now = file.read();
@@ -297,7 +284,7 @@ long sleeps_each_time() {
 long never_sleeps() { return 7; }
 
 TEST_F(engines, after_writes_that_waited_others_wait) {
-  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  if (!seldom_waits(fd)) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = sleeps_each_time});
   // The first makes it watch, the second is seen to sleep.
   expect_writes_over(*e, 2);
@@ -308,7 +295,7 @@ TEST_F(engines, after_writes_that_waited_others_wait) {
 
 // Another process had the core.
 TEST_F(engines, writes_that_lost_their_core_stop_nobody) {
-  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  if (!seldom_waits(fd)) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 100000000, .sleeps = never_sleeps});
   expect_writes_over(*e, 8);
   EXPECT_TRUE(patient.empty());
@@ -316,7 +303,7 @@ TEST_F(engines, writes_that_lost_their_core_stop_nobody) {
 
 // And then it is tried again.
 TEST_F(engines, the_rest_has_an_end) {
-  if (!seldom_waits()) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
+  if (!seldom_waits(fd)) GTEST_SKIP() << "writes of this file system say by themselves that they would wait";
   const auto e = over_ledger({.prompt = std::chrono::seconds(-1), .rest = 10, .sleeps = sleeps_each_time});
   expect_writes_over(*e, 2);
   bool again = false;

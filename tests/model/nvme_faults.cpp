@@ -227,20 +227,22 @@ TEST(nvme_faults, the_file_refuses) {
 
 // A file that is made shorter under the drive: reads of what is left go on, nothing is written behind the hole.
 TEST(nvme_faults, a_file_that_is_cut) {
-  ready_hand h;
-  EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(3));
-  ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
-  EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 1000)), 0x280u),
-               (h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u),
-               (h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
-               (h.io(command(w::opcode::read, 0, h, 1000)), 0x281u),
-               (h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u),
-               (h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u));
-  EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 127, 2)), 0x281u);  // half of it is there
-  EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 127)), 0u);
-  EXPECT_TRUE(stamped(h.data(), 127 * 512, 512));
-  EXPECT_EQ(h.file().size(), 65536u);
+  for (const bool plain : {false, true}) {
+    ready_hand h({.shape = {.plain_io = plain}});
+    EXPECT_EQ(h.io(command(w::opcode::write, 0, h)), 0u);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    ASSERT_EQ(truncate(h.file().path.c_str(), 65536), 0);
+    EXPECT_PAIRS((h.io(command(w::opcode::write, 0, h, 1000)), 0x280u),
+                 (h.io(command(w::opcode::write_zeroes, 0, h, 1000)), 0x280u),
+                 (h.io(command(w::opcode::write, 0, h)), 0x280u), (h.io(w::make_command(0x00, 0, 1, 0, 0)), 0x280u),
+                 (h.io(command(w::opcode::read, 0, h, 1000)), 0x281u),
+                 (h.io(command(w::opcode::compare, 0, h, 1000)), 0x281u),
+                 (h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), h.data_bus(4096), 127, 2)), 0x002u));
+    EXPECT_EQ(h.io(w::make_io(w::opcode::read, 0, 1, h.data_bus(), 0, 127, 2)), 0x281u);  // half of it is there
+    EXPECT_EQ(h.io(command(w::opcode::read, 0, h, 127)), 0u);
+    EXPECT_TRUE(stamped(h.data(), 127 * 512, 512));
+    EXPECT_EQ(h.file().size(), 65536u);
+  }
 }
 
 // The operating system's limit stands for a full disk: the part that fits is written, the rest is an error.

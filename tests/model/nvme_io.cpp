@@ -157,13 +157,6 @@ TEST(nvme_io, an_empty_file_opens_and_holds_nothing) {
                (xio_read(r.ctx(), r.heap(), r.storage(), 0, 512), XIO_ERR_ARG));
 }
 
-TEST(nvme_io, blocks_of_4096) {
-  stamped_rig r({.block = 4096});
-  EXPECT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 512, 4096), XIO_OK);
-  ASSERT_EQ(xio_read(r.ctx(), r.heap(), r.storage(), 8192, 12288), XIO_OK);
-  EXPECT_TRUE(stamped(r.heap(), 8192, 12288));
-}
-
 namespace {
 
 // `threads` host threads, each with requests of its own in flight, read and rewrite blocks of their own.
@@ -213,20 +206,6 @@ TEST(nvme_io, completions_in_random_order) {
     rig r(f.path, {.depth = depth});
     r.device().shuffle(depth);
     storm(r, 4, 150, 3);
-  }
-}
-
-TEST(nvme_io, many_in_flight_in_random_order) {
-  stamped_rig r({.depth = 64});
-  r.device().shuffle(7);
-  for (int round = 0; round < 20; ++round) {
-    xio_req_t all[60];
-    for (std::uint64_t i = 0; i < 60; ++i)
-      all[i] = xio_read_nbi(r.ctx(), r.heap() + i * 4096, r.storage(), (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096);
-    for (std::uint64_t i = 0; i < 60; ++i) {
-      ASSERT_EQ(r.wait(all[i]), XIO_OK);
-      ASSERT_TRUE(stamped(r.heap() + i * 4096, (i * 37 % 60 + 60u * (round % 4)) * 4096, 4096)) << i;
-    }
   }
 }
 

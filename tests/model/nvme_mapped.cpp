@@ -5,7 +5,6 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 
 #include "full_disk.hpp"
 #include "model/nvme/mapped_file.hpp"
@@ -348,14 +347,7 @@ std::vector<file_job> page_writes(std::vector<unsigned char>& memory, std::uint6
   return jobs;
 }
 
-class turn : public mapped {
- protected:
-  // A file system whose writes do not say that they would wait, see cache_engine.cpp; linux/magic.h.
-  static bool seldom_waits(int fd) {
-    struct statfs fs {};
-    return fstatfs(fd, &fs) == 0 && (fs.f_type == 0xef53 || fs.f_type == 0x01021994);
-  }
-};
+class turn : public mapped {};
 
 INSTANTIATE_TEST_SUITE_P(places, turn, testing::Values("", "/dev/shm"),
                          [](const auto& info) { return *info.param == 0 ? "temporary" : "memory"; });

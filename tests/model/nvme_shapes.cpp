@@ -43,6 +43,7 @@ class any_drive : public nvme::bus {
     return *queues_;
   }
   model::nvme::controller& device() { return *device_; }
+  std::uint32_t csts() const { return __atomic_load_n(bar_.as<std::uint32_t>() + 0x1c / 4, __ATOMIC_ACQUIRE); }
 
   std::uint64_t map_queue(void* base, std::size_t bytes) override {
     return device_->dma().add(base, bytes, model::nvme::dma_map::memory::host);
@@ -176,7 +177,7 @@ TEST(nvme_shapes, abilities) {
   read_through(none, queues);
   EXPECT_EQ(first_entry(queues)[0] >> 14 & 3, 0u);
   any_drive compares({.write_zeroes = false, .sgls = 2});
-  compares.bring_up();
+  EXPECT_TRUE(compares.bring_up().facts().write_cache);
   nvme::queue_set& by_sgl = compares.make_queues(16, 1);
   EXPECT_PAIRS((by_sgl.view().features, dev::storage_compares), (by_sgl.queue_view(0).nvme.list_pages, nullptr));
   read_through(compares, by_sgl);
@@ -201,8 +202,43 @@ TEST(nvme_shapes, metadata) {
                {"namespace 1 of nvme:x is formatted with 8 bytes of metadata; format it without"});
 }
 
+// And a namespace opens only if the drive's description of it fits the attributes.
 TEST(nvme_shapes, write_protected) {
   any_drive d({}, XIO_STORAGE_READ_ONLY);
-  EXPECT_TRUE(d.bring_up().facts().read_only);
+  const nvme::drive_facts& f = d.bring_up().facts();
+  EXPECT_TRUE(f.read_only);
   EXPECT_EQ(d.make_queues(16, 1).view().read_only, 1u);
+  const auto sentence = [&](std::uint32_t flags, std::uint64_t bytes, std::uint32_t block) {
+    xio_storage_attr_t attr = XIO_STORAGE_ATTR_INIT;
+    attr.flags = flags;
+    attr.bytes = bytes;
+    attr.block_bytes = block;
+    return refusal([&] { nvme::check_namespace(f, attr, "nvme:x/1"); });
+  };
+  EXPECT_PAIRS((sentence(XIO_STORAGE_READ_ONLY, 0, 0), ""), (sentence(XIO_STORAGE_READ_ONLY, 1 << 20, 512), ""));
+  EXPECT_EQ(sentence(0, 0, 0),
+            "cannot open nvme:x/1: the namespace is write protected; open it with XIO_STORAGE_READ_ONLY");
+  EXPECT_EQ(
+      sentence(XIO_STORAGE_READ_ONLY, (1 << 20) + 1, 0),
+      "cannot open nvme:x/1: it has 1048576 bytes and 1048577 were asked for; ask for less, or use a larger drive");
+  EXPECT_EQ(sentence(XIO_STORAGE_READ_ONLY, 0, 4096),
+            "cannot open nvme:x/1: its blocks have 512 bytes and not 4096; ask for 0 or for what it has");
+  EXPECT_EQ(sentence(XIO_STORAGE_READ_ONLY | XIO_STORAGE_CREATE, 0, 0),
+            "cannot open nvme:x/1: only files are created or emptied; leave both flags out");
+}
+
+TEST(nvme_shapes, queues_that_cannot_be) {
+  any_drive d({});
+  nvme::drive& drive = d.bring_up();
+  drive.request_queues(2);
+  const nvme::drive_memory memory(d, 8192);
+  const std::uint64_t sq = memory.address(), cq = sq + 4096;
+  drive.create_queues(1, sq, 8, cq, 8);
+  expect_words(refusal([&] { drive.create_queues(1, sq, 8, cq, 8); }), {"(status 0x101"});
+  expect_words(refusal([&] { drive.create_queues(2, sq + 4, 8, cq, 8); }), {"(status 0x13"});
+  drive.delete_queues(1);
+  EXPECT_EQ(d.csts(), wire::nvme::k_csts_rdy);
+  // A drive that does not say that a queue is gone is stopped as a whole: its memory is about to be.
+  drive.delete_queues(1);
+  EXPECT_EQ(d.csts(), 0u);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A file for one test, and data that say where they belong.
 #pragma once
+#include <sys/vfs.h>
+
 #include "../gtest.hpp"
 
 namespace xio::test {
@@ -46,6 +48,12 @@ struct scratch_file {
 
   std::string path;
 };
+
+// A file system whose writes do not say that they would wait, see cache_engine.cpp: ext4 and tmpfs, linux/magic.h.
+inline bool seldom_waits(int fd) {
+  struct statfs fs {};
+  return fstatfs(fd, &fs) == 0 && (fs.f_type == 0xef53 || fs.f_type == 0x01021994);
+}
 
 // Every 8 bytes say where in the file they belong, so that a misplaced block is seen.
 inline void stamp(void* to, std::uint64_t offset, std::uint64_t bytes, std::uint64_t salt = 0) {

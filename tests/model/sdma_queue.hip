@@ -1,47 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Bare copy engine queues: the three steps of xio/sdma.h, kernels that post to them, copies that the host asks for, and
 // what all of it refuses.
-#include <xio/hip.h>
 #include <xio/sdma.h>
-#include <xio/xio_device.hpp>
 
 #include <atomic>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <thread>
-#include <vector>
+
+#include "../mpi/rig.hpp"
 
 namespace {
 
-int failures = 0;
-
-void expect(bool good, const char* what) {
-  if (good) return;
-  ++failures;
-  std::fprintf(stderr, "FAIL %s (last error: %s)\n", what, xio_last_error());
-}
-#define EXPECT(condition) expect((condition), #condition)
+#define EXPECT(condition) rig::expect((condition), "%s (last error: %s)", #condition, xio_last_error())
 
 // The call is refused with that status, and the sentence says that word.
 void refused(xio_status_t got, xio_status_t wanted, const char* word, const char* what) {
-  if (got == wanted && std::strstr(xio_last_error(), word) != nullptr) return;
-  ++failures;
-  std::fprintf(stderr, "FAIL %s: %s, \"%s\"; expected %s with \"%s\"\n", what, xio_status_name(got), xio_last_error(),
-               xio_status_name(wanted), word);
+  rig::expect(got == wanted && std::strstr(xio_last_error(), word) != nullptr,
+              "%s: %s, \"%s\"; expected %s with \"%s\"", what, xio_status_name(got), xio_last_error(),
+              xio_status_name(wanted), word);
 }
 #define REFUSED(call, status, word) refused((call), (status), (word), #call)
-
-// 32-bit Galois LFSR, taps 32, 31, 29, 1 (0xd0000001): every byte depends on all before it.
-std::vector<unsigned char> lfsr(size_t bytes, uint32_t seed) {
-  std::vector<unsigned char> out(bytes);
-  for (auto& b : out) {
-    for (int i = 0; i < 8; ++i) seed = (seed >> 1) ^ ((seed & 1) != 0 ? 0xd0000001u : 0);
-    b = static_cast<unsigned char>(seed);
-  }
-  return out;
-}
 
 constexpr unsigned k_blocks = 3, k_threads = 128, k_lanes = k_blocks * k_threads;
 constexpr size_t k_slot = 256;
@@ -122,44 +98,35 @@ bool in_host_memory() {
 template <class T>
 T* memory(size_t count) {
   void* p = nullptr;
-  const hipError_t e = in_host_memory() ? hipHostMalloc(&p, count * sizeof(T)) : hipMalloc(&p, count * sizeof(T));
-  if (e != hipSuccess || hipMemset(p, 0, count * sizeof(T)) != hipSuccess) std::exit(2);
+  MUST(in_host_memory() ? hipHostMalloc(&p, count * sizeof(T)) : hipMalloc(&p, count * sizeof(T)));
+  MUST(hipMemset(p, 0, count * sizeof(T)));
   return static_cast<T*>(p);
 }
 void give_back(void* p) { EXPECT((in_host_memory() ? hipHostFree(p) : hipFree(p)) == hipSuccess); }
 
 template <class T>
 std::vector<T> read(const T* from, size_t count) {
-  std::vector<T> out(count);
-  if (hipMemcpy(out.data(), from, count * sizeof(T), hipMemcpyDeviceToHost) != hipSuccess) std::exit(2);
-  return out;
-}
-
-void write(void* to, const std::vector<unsigned char>& from) {
-  if (hipMemcpy(to, from.data(), from.size(), hipMemcpyHostToDevice) != hipSuccess ||
-      hipDeviceSynchronize() != hipSuccess)
-    std::exit(2);
+  return rig::team::read(from, count);
 }
 
 struct bench {
   xio_sdma_link_t* link = nullptr;
   areas a{};
   int* statuses = nullptr;
-  std::vector<unsigned char> data = lfsr(k_bytes, 0xACE1u);
+  std::vector<unsigned char> data = rig::source_of(0, k_bytes);
 
   bench() {
     xio_sdma_link_attr_t attr = XIO_SDMA_LINK_ATTR_INIT;
     attr.timeout_ms = 10000;  // once in full; machines have other things to do
-    expect(xio_sdma_connect(&attr, &link) == XIO_OK, "xio_sdma_connect");
+    EXPECT(xio_sdma_connect(&attr, &link) == XIO_OK);
     a.src = memory<unsigned char>(k_bytes);
     a.dst = memory<unsigned char>(k_bytes);
     a.signal = memory<uint64_t>(2);
     a.counter = memory<uint64_t>(1);
     statuses = memory<int>(32);
-    expect(xio_sdma_map(link, a.src, k_bytes) == XIO_OK && xio_sdma_map(link, a.dst, k_bytes) == XIO_OK &&
-               xio_sdma_map(link, a.signal, 16) == XIO_OK && xio_sdma_map(link, a.counter, 8) == XIO_OK,
-           "xio_sdma_map");
-    write(a.src, data);
+    EXPECT(xio_sdma_map(link, a.src, k_bytes) == XIO_OK && xio_sdma_map(link, a.dst, k_bytes) == XIO_OK &&
+           xio_sdma_map(link, a.signal, 16) == XIO_OK && xio_sdma_map(link, a.counter, 8) == XIO_OK);
+    rig::team::write(a.src, data);
     clear();
   }
   ~bench() {
@@ -168,10 +135,10 @@ struct bench {
       give_back(p);
   }
   void clear() {
-    write(a.dst, std::vector<unsigned char>(k_bytes, 0xA5));
-    write(a.signal, std::vector<unsigned char>(16));
-    write(a.counter, std::vector<unsigned char>(8));
-    write(statuses, std::vector<unsigned char>(32 * sizeof(int)));
+    rig::team::write(a.dst, std::vector<unsigned char>(k_bytes, 0xA5));
+    rig::team::write(a.signal, std::vector<uint64_t>(2));
+    rig::team::write(a.counter, std::vector<uint64_t>(1));
+    rig::team::write(statuses, std::vector<int>(32));
   }
   void expect_all() {
     std::vector<unsigned char> wanted(k_bytes, 0xA5);
@@ -198,10 +165,9 @@ void kernels_post(bench& b) {
       xio_sdma_queue_t q{};
       EXPECT(xio_sdma_queue_create(b.link, &attr, &q) == XIO_OK);
       if (single != 0)
-        hipLaunchKernelGGL(post_alone, dim3(1), dim3(1), 0, nullptr, q, b.a, b.statuses);
+        RUN(post_alone, 1, 1, q, b.a, b.statuses);
       else
-        hipLaunchKernelGGL(post_all, dim3(k_blocks), dim3(k_threads), 0, nullptr, q, b.a, b.statuses);
-      EXPECT(hipDeviceSynchronize() == hipSuccess);
+        RUN(post_all, k_blocks, k_threads, q, b.a, b.statuses);
       b.expect_all();
       xio_engine_stats_t stats = XIO_ENGINE_STATS_INIT;
       EXPECT(xio_sdma_queue_stats(b.link, q, &stats) == XIO_OK);
@@ -218,19 +184,17 @@ void wrong_calls_are_refused(bench& b) {
   b.clear();
   xio_sdma_queue_t q{};
   EXPECT(xio_sdma_queue_create(b.link, nullptr, &q) == XIO_OK);
-  hipLaunchKernelGGL(wrong_calls, dim3(1), dim3(1), 0, nullptr, q, b.a, b.statuses);
-  EXPECT(hipDeviceSynchronize() == hipSuccess);
+  RUN(wrong_calls, 1, 1, q, b.a, b.statuses);
   const std::vector<int> got = read(b.statuses, 16);
-  for (int i = 0; i < 10; ++i)
-    if (got[i] != XIO_ERR_ARG) std::fprintf(stderr, "FAIL wrong call %d: %d\n", i, got[i]), ++failures;
+  for (int i = 0; i < 10; ++i) rig::expect(got[i] == XIO_ERR_ARG, "wrong call %d: %d", i, got[i]);
   EXPECT(got[10] == XIO_ERR_STATE && got[11] == XIO_ERR_STATE);
   EXPECT(got[12] == XIO_OK && got[13] == XIO_OK && got[14] == XIO_OK);
   EXPECT(got[15] == XIO_ERR_TIMEOUT);
   EXPECT(read(b.a.dst, k_bytes) == std::vector<unsigned char>(k_bytes, 0xA5));
   // Memory that nobody mapped: the engine stops, says where, and only this queue is lost.
   auto* stranger = memory<unsigned char>(64);
-  hipLaunchKernelGGL(put_once, dim3(1), dim3(1), 0, nullptr, q, stranger, b.a.src, size_t{64}, b.statuses);
-  EXPECT(hipDeviceSynchronize() == hipSuccess && read(b.statuses, 1)[0] == XIO_ERR_TRANSPORT);
+  RUN(put_once, 1, 1, q, stranger, b.a.src, size_t{64}, b.statuses);
+  EXPECT(read(b.statuses, 1)[0] == XIO_ERR_TRANSPORT);
   xio_error_info_t info = XIO_ERROR_INFO_INIT;
   EXPECT(xio_sdma_queue_error(b.link, q, &info) == XIO_OK && info.status == XIO_ERR_TRANSPORT);
   EXPECT(std::strcmp(info.engine, "sdma") == 0 && info.vendor != 0);
@@ -263,7 +227,7 @@ void the_host_copies(bench& b) {
   EXPECT(read(b.a.dst, k_bytes) == b.data);
   // Into pinned host memory.
   void* pinned = nullptr;
-  if (hipHostMalloc(&pinned, k_bytes, 0) != hipSuccess) std::exit(2);
+  MUST(hipHostMalloc(&pinned, k_bytes, 0));
   EXPECT(xio_sdma_map(b.link, pinned, k_bytes) == XIO_OK);
   EXPECT(xio_sdma_copy(b.link, pinned, b.a.src, k_bytes) == XIO_OK);
   EXPECT(std::memcmp(pinned, b.data.data(), k_bytes) == 0);
@@ -364,6 +328,5 @@ int main() {
     REFUSED(xio_sdma_disconnect(b.link), XIO_ERR_STATE, "disconnected");
     REFUSED(xio_sdma_copy(b.link, b.a.dst, b.a.src, 8), XIO_ERR_STATE, "xio_sdma_connect");
   }
-  std::printf("sdma_queue: %d failed\n", failures);
-  return failures == 0 ? 0 : 1;
+  return rig::verdict("sdma_queue");
 }

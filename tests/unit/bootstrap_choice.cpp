@@ -49,17 +49,4 @@ TEST(bootstrap_choice, auto_refuses_a_rank_or_a_size_without_a_root) {
   }
 }
 
-TEST(bootstrap_choice, auto_names_what_a_root_lacks) {
-  if (started_by_a_launcher()) GTEST_SKIP() << "the launcher says how";
-  const bad_setting all[] = {{"rank", [](auto& o) { o.tcp_rank = ""; }, "XIO_TCP_RANK is not set"},
-                             {"size", [](auto& o) { o.tcp_size = ""; }, "XIO_TCP_SIZE is not set"},
-                             {"key", [](auto& o) { o.tcp_key = ""; }, "has no key"}};
-  for (const auto& bad : all) {
-    auto o = tcp_options(4711, 0, 1, 300);
-    o.bootstrap = xio::option::bootstrap::automatic;
-    bad.spoil(o);
-    expect_outcome(outcome_of([&] { xio::bootstrap::connect(o); }), XIO_ERR_CONFIG, {bad.expected});
-  }
-}
-
 }  // namespace

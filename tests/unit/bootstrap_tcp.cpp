@@ -337,6 +337,7 @@ TEST(bootstrap_tcp, names_the_setting_that_is_wrong) {
       {"rank = size", [](auto& o) { o.tcp_rank = "2"; }, "XIO_TCP_RANK='2' is not a whole number in 0..1"},
       {"rank < 0", [](auto& o) { o.tcp_rank = "-1"; }, "XIO_TCP_RANK='-1'"},
       {"rank no number", [](auto& o) { o.tcp_rank = "1x"; }, "XIO_TCP_RANK='1x'"},
+      {"no size", [](auto& o) { o.tcp_size = ""; }, "XIO_TCP_SIZE is not set"},
       {"size 0", [](auto& o) { o.tcp_size = "0"; }, "XIO_TCP_SIZE='0'"},
       {"size above", [](auto& o) { o.tcp_size = "65537"; }, "XIO_TCP_SIZE='65537' is not a whole number in 1..65536"},
       {"size most", [](auto& o) { o.tcp_size = "65536", o.tcp_rank = "65536"; },

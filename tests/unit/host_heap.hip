@@ -4,14 +4,14 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "../gtest.hpp"
-#include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/host/stacks.hpp"
+#include "refusal.hpp"
 #include "xio/device/platform/platform.hpp"
 #include "xio/hip.h"
 
 using namespace xio;
+using test::expect_words, test::refusal;
 
 namespace {
 
@@ -54,23 +54,11 @@ bool end_child(pid_t child) {
   return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-xio_status_t status_of(const std::function<void()>& body, std::string* sentence = nullptr) {
-  try {
-    body();
-    return XIO_OK;
-  } catch (const error& e) {
-    if (sentence != nullptr) *sentence = e.what();
-    return e.status();
-  }
-}
-
 TEST(host_stacks, have_their_guards_also_after_some_could_not_be_made) {
   host_exec::stack_slabs slabs(16384);
   for (const int good : {0, 5}) {
     guards_allowed = good;
-    std::string sentence;
-    EXPECT_EQ(status_of([&] { slabs.make(); }, &sentence), XIO_ERR_NO_MEMORY);
-    EXPECT_NE(sentence.find("guard pages"), std::string::npos) << sentence;
+    expect_words(refusal(XIO_ERR_NO_MEMORY, [&] { slabs.make(); }), {"guard pages"});
   }
   guards_allowed = k_any;
   for (int i = 0; i < 65; ++i) {  // more than a slab holds
@@ -130,45 +118,36 @@ TEST(host_heap, nobody_cuts_it) {
 }
 
 TEST(host_heap, says_which_limit_of_files_it_is_beyond) {
-  const pid_t child = fork();  // the limit is the process's
-  if (child == 0) {
+  EXPECT_TRUE(end_child(begin_child([] {  // the limit is the process's
     const rlimit small{1 << 20, 1 << 20};
-    std::string sentence;
-    const bool good = setrlimit(RLIMIT_FSIZE, &small) == 0 &&
-                      status_of([] { gpu::make_heap(2 << 20); }, &sentence) == XIO_ERR_NO_MEMORY &&
-                      sentence.find("ulimit -f") != std::string::npos &&
-                      status_of([] { gpu::make_heap(1 << 20); }) == XIO_OK;
-    _exit(good ? 0 : 1);
-  }
-  EXPECT_TRUE(end_child(child));
+    return setrlimit(RLIMIT_FSIZE, &small) == 0 && guard([] { gpu::make_heap(2 << 20); }) == XIO_ERR_NO_MEMORY &&
+           std::strstr(last_error(), "ulimit -f") != nullptr && guard([] { gpu::make_heap(1 << 20); }) == XIO_OK;
+  })));
 }
 
 TEST(host_heap, forged_and_stale_handles_are_refused) {
   const auto h = gpu::make_heap(1 << 16);
   const auto good = h->handle();
-  EXPECT_EQ(status_of([&] { gpu::map_heap(good, 1 << 17); }), XIO_ERR_PEER);
-  EXPECT_EQ(status_of([&] { gpu::map_heap({good.begin(), good.end() - 1}, 1 << 16); }), XIO_ERR_PEER);
+  refusal(XIO_ERR_PEER, [&] { gpu::map_heap(good, 1 << 17); });
+  refusal(XIO_ERR_PEER, [&] { gpu::map_heap({good.begin(), good.end() - 1}, 1 << 16); });
   for (std::size_t i = 0; i < good.size(); ++i) {
     auto forged = good;
     forged[i] ^= std::byte{0x01};
-    EXPECT_EQ(status_of([&] { gpu::map_heap(forged, 1 << 16); }), XIO_ERR_PEER) << "byte " << i;
+    SCOPED_TRACE(i);
+    refusal(XIO_ERR_PEER, [&] { gpu::map_heap(forged, 1 << 16); });
   }
   // The descriptor's number is used again by another heap of the same size.
   auto gone = gpu::make_heap(1 << 16);
   const auto stale = gone->handle();
   gone.reset();
   gone = gpu::make_heap(1 << 16);
-  std::string sentence;
-  EXPECT_EQ(status_of([&] { gpu::map_heap(stale, 1 << 16); }, &sentence), XIO_ERR_PEER);
-  EXPECT_NE(sentence.find(std::to_string(getpid())), std::string::npos) << sentence;
+  expect_words(refusal(XIO_ERR_PEER, [&] { gpu::map_heap(stale, 1 << 16); }), {std::to_string(getpid())});
 }
 
 TEST(host_heap, more_than_the_machine_has_is_refused_with_the_number) {
-  std::string sentence;
-  EXPECT_EQ(status_of([] { gpu::make_heap(std::size_t{1} << 46); }, &sentence), XIO_ERR_NO_MEMORY);
-  EXPECT_NE(sentence.find("bytes available"), std::string::npos) << sentence;
-  EXPECT_NE(sentence.find("XIO_HEAP_SIZE"), std::string::npos) << sentence;
-  EXPECT_EQ(status_of([] { gpu::make_heap(0); }), XIO_ERR_CONFIG);
+  expect_words(refusal(XIO_ERR_NO_MEMORY, [] { gpu::make_heap(std::size_t{1} << 46); }),
+               {"bytes available", "XIO_HEAP_SIZE"});
+  refusal(XIO_ERR_CONFIG, [] { gpu::make_heap(0); });
 }
 
 TEST(host_heap, a_buffer_is_zeroed_aligned_and_moves) {
@@ -180,8 +159,7 @@ TEST(host_heap, a_buffer_is_zeroed_aligned_and_moves) {
   EXPECT_PAIRS((b.data(), at), (b.size(), 1000u), (a.data(), nullptr));
   a = std::move(b);
   EXPECT_EQ(a.data(), at);
-  std::string sentence;
-  EXPECT_EQ(status_of([] { gpu::buffer(~std::size_t{0}, gpu::place::device); }, &sentence), XIO_ERR_NO_MEMORY);
+  refusal(XIO_ERR_NO_MEMORY, [] { gpu::buffer(~std::size_t{0}, gpu::place::device); });
 }
 
 template <class T>

@@ -2,11 +2,10 @@
 // The kernel module's ioctls, and the module as it is seen from here.
 #include "config.h"
 
-#include <filesystem>
-
 #include "gpu/memory_file.hpp"
 #include "memory/dmabuf.hpp"
 #include "refusal.hpp"
+#include "sysfs_tree.hpp"
 #include "transport/nvme/kmod_drive.hpp"
 #include "transport/nvme/kmod_memory.hpp"
 #include "transport/nvme/kmod_module.hpp"
@@ -17,7 +16,6 @@ namespace {
 
 using namespace xio;
 using namespace xio::test;
-namespace fs = std::filesystem;
 using nvme::kmod_module;
 
 // --- Layouts ----------------------------------------------------------------------------------------
@@ -41,24 +39,16 @@ static_assert(XIO_KMOD_MEMORY == 0xc038d803u && XIO_KMOD_RELEASE == 0xc008d804u)
 static_assert(XIO_KMOD_QUEUE_PAIR == 0xc040d805u && XIO_KMOD_IDENTIFY == 0xc028d806u);
 
 struct kmod : testing::Test {
-  void SetUp() override {
-    char name[] = "/tmp/xio-kmod.XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    root_ = name;
-    where_.sysfs = root_ / "sys";
-    where_.module = root_ / "xio";
+  kmod() {
+    where_.sysfs = tree_.root + "/sys";
+    where_.module = tree_.root + "/xio";
   }
-  void TearDown() override { fs::remove_all(root_); }
-  void put(const std::string& file, const std::string& text) {
-    const fs::path path = fs::path(where_.sysfs) / file;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path) << text << "\n";
-  }
+  void put(const std::string& file, const std::string& text) { tree_.file("/sys/" + file, text + "\n"); }
   void refused(const std::string& path, xio_status_t status, const std::string& words) {
     expect_words(refusal(status, [&] { nvme::find_kmod_drive("kmod:" + path, path, where_); }),
                  {words, "kmod:" + path});
   }
-  fs::path root_;
+  const sysfs_tree tree_;
   nvme::kmod_places where_;
 };
 

@@ -64,26 +64,69 @@ const mounted k_mounted[] = {
 };
 INSTANTIATE_TEST_SUITE_P(of, holders_mounted, testing::ValuesIn(k_mounted), [](const auto& i) { return i.param.name; });
 
-TEST_F(holders, the_root_file_system_under_its_other_name) {
-  t.file("/proc/self/mountinfo", "22 1 259:1 / / rw,relatime - ext4 /dev/root rw\n");
-  EXPECT_EQ(who(), "nvme0n1p1 is mounted as the root file system");
-}
+// Files and their text, folders with / at the end, links with -> before their target; and what is said, with * at the
+// end how that begins.
+struct held {
+  const char *name, *says;
+  std::vector<std::pair<std::string, std::string>> there;
+};
+struct holders_held : holders, testing::WithParamInterface<held> {};
 
-TEST_F(holders, swap) {
-  t.file("/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/nvme0n1p2 partition 1048572 0 -2\n");
-  EXPECT_EQ(who(), "nvme0n1p2 is swapped on");
+TEST_P(holders_held, is_named) {
+  for (const auto& [path, text] : GetParam().there) {
+    if (path.back() == '/')
+      t.folder(path);
+    else if (text.starts_with("->"))
+      t.link(path, text.substr(2));
+    else
+      t.file(path, text);
+  }
+  const std::string says = GetParam().says;
+  if (says.ends_with('*'))
+    EXPECT_EQ(who().find(says.substr(0, says.size() - 1)), 0u) << who();
+  else
+    EXPECT_EQ(who(), says);
 }
-
-TEST_F(holders, a_raid) {
-  t.folder("/sys/block/nvme0n1/nvme0n1p2/holders/md127");
-  EXPECT_EQ(who(), "nvme0n1p2 is part of md127");
-}
-
-TEST_F(holders, a_logical_volume_by_its_name) {
-  t.folder("/sys/block/nvme0n1/holders/dm-3");
-  t.file("/sys/block/dm-3/dm/name", "vg0-home\n");
-  EXPECT_EQ(who(), "nvme0n1 is part of dm-3 (vg0-home)");
-}
+const std::string k_mounts = "/proc/self/mountinfo", k_disk = "/sys/block/nvme0n1/", k_udev = "/run/udev/data/b259:2";
+const held k_held[] = {
+    {"the_root_file_system_under_its_other_name",
+     "nvme0n1p1 is mounted as the root file system",
+     {{k_mounts, "22 1 259:1 / / rw,relatime - ext4 /dev/root rw\n"}}},
+    {"swap",
+     "nvme0n1p2 is swapped on",
+     {{"/proc/swaps", "Filename\tType\tSize\tUsed\tPriority\n/dev/nvme0n1p2 partition 1048572 0 -2\n"}}},
+    {"a_raid", "nvme0n1p2 is part of md127", {{k_disk + "nvme0n1p2/holders/md127/", ""}}},
+    {"a_logical_volume_by_its_name",
+     "nvme0n1 is part of dm-3 (vg0-home)",
+     {{k_disk + "holders/dm-3/", ""}, {"/sys/block/dm-3/dm/name", "vg0-home\n"}}},
+    {"the_second_disk_of_two",
+     "nvme0n2 is mounted on /two",
+     {{"/sys/bus/pci/devices/0000:3b:00.0/nvme/nvme0/nvme0n2/", ""},
+      {"/sys/block/nvme0n2/dev", "259:5\n"},
+      {k_mounts, "40 22 259:5 / /two rw - ext4 /dev/nvme0n2 rw\n"}}},
+    {"a_further_device_of_btrfs",
+     "nvme0n1p2 is part of the mounted btrfs 5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001",
+     {{k_mounts, "41 22 0:35 / /data rw shared:3 - btrfs /dev/sdb rw\n"},
+      {"/sys/fs/btrfs/5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001/devices/nvme0n1p2", "->../../../block/x"}}},
+    {"a_device_of_bcachefs",
+     "nvme0n1p1 is part of the mounted bcachefs 0c6e",
+     {{"/sys/fs/bcachefs/0c6e/dev-1/block", "->../../../../devices/pci0/nvme0/nvme0n1/nvme0n1p1"}}},
+    // udev's database says what is on a disk, and all may read it.
+    {"a_pool_of_zfs",
+     "nvme0n1p2 is part of a ZFS pool*",
+     {{k_udev, "S:disk/by-id/x\nE:ID_FS_VERSION=5000\nE:ID_FS_TYPE=zfs_member\nG:systemd\n"},
+      {"/sys/module/zfs/", ""}}},
+    {"a_pool_of_zfs_that_is_not_loaded", "", {{k_udev, "E:ID_FS_TYPE=zfs_member\n"}}},
+    {"another_file_system_while_zfs_is_loaded", "", {{"/sys/module/zfs/", ""}, {k_udev, "E:ID_FS_TYPE=ext4\n"}}},
+    {"a_bcache", "nvme0n1p2 is part of a bcache", {{k_disk + "nvme0n1p2/bcache/", ""}}},
+    {"a_loop_device", "nvme0n1p1 is below loop3", {{"/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p1\n"}}},
+    {"a_loop_device_of_another", "", {{"/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p11\n"}}},
+    {"a_disk_that_nobody_claims", "", {{"/dev/nvme0n1", ""}, {"/dev/nvme0n1p1", ""}}},
+    // A link to itself: nobody may follow it, root neither.
+    {"a_disk_that_cannot_be_opened",
+     "whether nvme0n1p2 is in use cannot be known*",
+     {{"/dev/nvme0n1", ""}, {"/dev/nvme0n1p2", "->nvme0n1p2"}}}};
+INSTANTIATE_TEST_SUITE_P(by, holders_held, testing::ValuesIn(k_held), [](const auto& i) { return i.param.name; });
 
 // With native multipath the controller has nvme2c1n1 and the disk is nvme2n1.
 TEST_F(holders, multipath) {
@@ -94,66 +137,7 @@ TEST_F(holders, multipath) {
   EXPECT_EQ(holder_of_disks(t.root, {"nvme2n1"}), "nvme2n1 is mounted on /big");
 }
 
-TEST_F(holders, the_second_disk_of_two) {
-  t.folder("/sys/bus/pci/devices/0000:3b:00.0/nvme/nvme0/nvme0n2");
-  t.file("/sys/block/nvme0n2/dev", "259:5\n");
-  mount("40 22 259:5 / /two rw - ext4 /dev/nvme0n2 rw");
-  EXPECT_EQ(who(), "nvme0n2 is mounted on /two");
-}
-
-// --- File systems of several devices ---
-
-TEST_F(holders, a_further_device_of_btrfs) {
-  mount("41 22 0:35 / /data rw shared:3 - btrfs /dev/sdb rw");
-  t.link("/sys/fs/btrfs/5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001/devices/nvme0n1p2", "../../../block/x");
-  EXPECT_EQ(who(), "nvme0n1p2 is part of the mounted btrfs 5ad2c4c0-2f4e-4b0c-9f5d-3a6a0b6c0001");
-}
-
-TEST_F(holders, a_device_of_bcachefs) {
-  t.link("/sys/fs/bcachefs/0c6e/dev-1/block", "../../../../devices/pci0/nvme0/nvme0n1/nvme0n1p1");
-  EXPECT_EQ(who(), "nvme0n1p1 is part of the mounted bcachefs 0c6e");
-}
-
-// udev's database says what is on a disk, and all may read it.
-TEST_F(holders, a_pool_of_zfs) {
-  t.file("/run/udev/data/b259:2", "S:disk/by-id/x\nE:ID_FS_VERSION=5000\nE:ID_FS_TYPE=zfs_member\nG:systemd\n");
-  EXPECT_EQ(who(), "");
-  t.folder("/sys/module/zfs");
-  EXPECT_EQ(who().find("nvme0n1p2 is part of a ZFS pool"), 0u) << who();
-}
-
-TEST_F(holders, another_file_system_while_zfs_is_loaded) {
-  t.folder("/sys/module/zfs");
-  t.file("/run/udev/data/b259:2", "E:ID_FS_TYPE=ext4\n");
-  EXPECT_EQ(who(), "");
-}
-
-TEST_F(holders, a_bcache) {
-  t.folder("/sys/block/nvme0n1/nvme0n1p2/bcache");
-  EXPECT_EQ(who(), "nvme0n1p2 is part of a bcache");
-}
-
-TEST_F(holders, a_loop_device) {
-  t.file("/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p1\n");
-  EXPECT_EQ(who(), "nvme0n1p1 is below loop3");
-  t.file("/sys/block/loop3/loop/backing_file", "/dev/nvme0n1p11\n");
-  EXPECT_EQ(who(), "");
-}
-
 // --- What cannot be asked ---
-
-TEST_F(holders, a_disk_that_nobody_claims) {
-  t.file("/dev/nvme0n1", "");
-  t.file("/dev/nvme0n1p1", "");
-  EXPECT_EQ(who(), "");
-}
-
-// A link to itself: nobody may follow it, root neither.
-TEST_F(holders, a_disk_that_cannot_be_opened) {
-  t.file("/dev/nvme0n1", "");
-  t.link("/dev/nvme0n1p2", "nvme0n1p2");
-  EXPECT_EQ(who().find("whether nvme0n1p2 is in use cannot be known"), 0u) << who();
-}
 
 TEST_F(holders, a_disk_that_may_not_be_opened) {
   t.file("/dev/nvme0n1", "");

@@ -244,10 +244,6 @@ std::string not_admitted(xio_status_t status, const std::function<void(played&)>
   EXPECT_TRUE(has(why, k_name)) << why;
   return why;
 }
-std::string not_bound(xio_status_t status, int why) {
-  return not_admitted<vfio_iommufd>(
-      status, [why](auto& k) { k.refuse(device_bind_iommufd, why); }, k_alone);
-}
 
 struct mistake {
   xio_status_t status;
@@ -293,10 +289,12 @@ TEST(iommufd_way, refuses_in_one_sentence) {
       {XIO_ERR_UNSUPPORTED, "XIO_VFIO_IOMMU=type1", [](auto& o) { o.absent[k_cdev] = ENOENT; }},
       {XIO_ERR_IO, "open it alone", [](auto& o) { o.refuse(device_attach_pt, EADDRINUSE); }}};
   for (const auto& m : all) EXPECT_PRED2(has, not_admitted<vfio_iommufd>(m.status, m.spoil), m.words);
-  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EBUSY), "open in another process"));
-  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EINVAL), "open in another process"));
-  EXPECT_TRUE(has(not_bound(XIO_ERR_STATE, EPERM), "interrupt remapping"));
-  EXPECT_TRUE(has(not_bound(XIO_ERR_IO, ENODEV), "cannot be bound"));
+  const mistake not_bound[] = {
+      {XIO_ERR_STATE, "open in another process", [](auto& o) { o.refuse(device_bind_iommufd, EBUSY); }},
+      {XIO_ERR_STATE, "open in another process", [](auto& o) { o.refuse(device_bind_iommufd, EINVAL); }},
+      {XIO_ERR_STATE, "interrupt remapping", [](auto& o) { o.refuse(device_bind_iommufd, EPERM); }},
+      {XIO_ERR_IO, "cannot be bound", [](auto& o) { o.refuse(device_bind_iommufd, ENODEV); }}};
+  for (const auto& m : not_bound) EXPECT_PRED2(has, not_admitted<vfio_iommufd>(m.status, m.spoil, k_alone), m.words);
 
   played other;
   vfio_iommufd t(other, k_name);

@@ -197,36 +197,29 @@ trial_result tried(drive_plan& plan, std::uint32_t block_bytes = k_block) {
       facts, [&](const w::sqe& command) { return plan.run(command); }, {g_known, k_known}, {g_tried, k_tried},
       gpu::payload());
 }
-trial_verdict verdict_of(drive_plan plan) { return tried(plan).verdict; }
 
-TEST(nvme_memory_trial, takes_a_drive_that_reaches_the_memory) {
-  EXPECT_EQ(verdict_of({}), trial_verdict::same);
-  drive_plan empty;
-  std::memset(empty.block, 0, sizeof empty.block);
-  EXPECT_EQ(verdict_of(empty), trial_verdict::same);
-  drive_plan plain;
-  plain.compares = false;
-  EXPECT_EQ(verdict_of(plain), trial_verdict::same);
-}
-
+// Memory elsewhere may hold the very block, of zeroes for one: a changed word is seen all the same.
 TEST(nvme_memory_trial, sees_each_direction_by_itself) {
-  drive_plan reads, writes, both, plain;
-  reads.reads_from = g_elsewhere;
-  writes.writes_to = g_elsewhere;
-  both.reads_from = both.writes_to = g_elsewhere;
-  plain.writes_to = g_elsewhere;
-  plain.compares = false;
-  EXPECT_EQ(verdict_of(reads), trial_verdict::different) << "what kernels store is not read";
-  EXPECT_EQ(verdict_of(writes), trial_verdict::different) << "what the drive writes is not seen";
-  EXPECT_PAIRS((verdict_of(both), trial_verdict::different), (verdict_of(plain), trial_verdict::different));
-}
-
-// Memory elsewhere may hold the very block: of zeroes, for one. A changed word is seen all the same.
-TEST(nvme_memory_trial, is_not_deceived_by_memory_that_holds_the_same) {
-  drive_plan plan;
-  std::memset(plan.block, 0, sizeof plan.block);
-  plan.reads_from = g_elsewhere;
-  EXPECT_EQ(verdict_of(plan), trial_verdict::different);
+  constexpr auto same = trial_verdict::same, different = trial_verdict::different;
+  const auto empty = [](drive_plan& p) { std::memset(p.block, 0, sizeof p.block); };
+  const struct {
+    const char* what;
+    std::function<void(drive_plan&)> change;
+    trial_verdict verdict;
+  } rows[] = {{"the memory", [](auto&) {}, same},
+              {"the memory, and the block is empty", empty, same},
+              {"the memory, without Compare", [](auto& p) { p.compares = false; }, same},
+              {"others write the block", [](auto& p) { p.writers = 3; }, same},
+              {"what kernels store is not read", [](auto& p) { p.reads_from = g_elsewhere; }, different},
+              {"nor if it is empty", [&](auto& p) { empty(p), p.reads_from = g_elsewhere; }, different},
+              {"what the drive writes is not seen", [](auto& p) { p.writes_to = g_elsewhere; }, different},
+              {"both", [](auto& p) { p.reads_from = p.writes_to = g_elsewhere; }, different},
+              {"nor without Compare", [](auto& p) { p.writes_to = g_elsewhere, p.compares = false; }, different}};
+  for (const auto& row : rows) {
+    drive_plan plan;
+    row.change(plan);
+    EXPECT_EQ(tried(plan).verdict, row.verdict) << row.what;
+  }
 }
 
 TEST(nvme_memory_trial, writes_nowhere_once_the_drive_has_read_other_memory) {
@@ -234,12 +227,6 @@ TEST(nvme_memory_trial, writes_nowhere_once_the_drive_has_read_other_memory) {
   plan.reads_from = plan.writes_to = g_elsewhere;
   EXPECT_EQ(tried(plan).verdict, trial_verdict::different);
   EXPECT_EQ(std::count(plan.seen.begin(), plan.seen.end(), w::opcode::read), 3) << "each into known memory";
-}
-
-TEST(nvme_memory_trial, bears_others_who_write_the_block) {
-  drive_plan plan;
-  plan.writers = 3;
-  EXPECT_EQ(verdict_of(plan), trial_verdict::same);
 }
 
 // Its queue takes no more commands.

@@ -207,19 +207,18 @@ struct sysfs_paths : testing::Test {
 
 TEST_F(sysfs_paths, one_switch_is_nearer_than_one_package_is_nearer_than_another) {
   EXPECT_TRUE(m.known());
-  EXPECT_EQ(m.distance("0000:12:00.0", "0000:11:00.0"), 2) << "up to the switch and down";
-  EXPECT_EQ(m.distance("0000:14:00.0", "0000:11:00.0"), 4) << "over the host bridge";
-  EXPECT_EQ(m.distance("0000:21:00.0", "0000:11:00.0"), 6) << "over the package";
-  EXPECT_EQ(m.distance("0000:82:00.0", "0000:11:00.0"), 8) << "over the machine";
-  EXPECT_EQ(m.distance("0000:11:00.0", "0000:11:00.0"), 0);
-}
-
-TEST_F(sysfs_paths, says_what_two_have_in_common) {
-  EXPECT_EQ(m.common("0000:12:00.0", "0000:11:00.0"), "one PCIe bridge");
-  EXPECT_EQ(m.common("0000:14:00.0", "0000:11:00.0"), "one host bridge");
-  EXPECT_EQ(m.common("0000:21:00.0", "0000:11:00.0"), "one NUMA node");
-  EXPECT_EQ(m.common("0000:82:00.0", "0000:11:00.0"), "one machine");
-  EXPECT_EQ(m.common("0000:82:00.0", "0000:77:00.0"), "");
+  const struct {
+    const char *device, *common;
+    int distance;
+  } of_the_gpu[] = {{"0000:12:00.0", "one PCIe bridge", 2},  // up to the switch and down
+                    {"0000:14:00.0", "one host bridge", 4},  // over it
+                    {"0000:21:00.0", "one NUMA node", 6},    // over the package
+                    {"0000:82:00.0", "one machine", 8}};     // over the machine
+  for (const auto& is : of_the_gpu) {
+    EXPECT_PAIRS((m.distance(is.device, "0000:11:00.0"), is.distance),
+                 (m.common(is.device, "0000:11:00.0"), is.common));
+  }
+  EXPECT_PAIRS((m.distance("0000:11:00.0", "0000:11:00.0"), 0), (m.common("0000:82:00.0", "0000:77:00.0"), ""));
 }
 
 TEST_F(sysfs_paths, lists_devices_with_node_and_names) {

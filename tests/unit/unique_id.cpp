@@ -101,14 +101,22 @@ TEST(unique_id, used_twice_is_refused_at_once_on_every_rank) {
   for (const auto& o : in_threads(2, [&](int rank) { join(id, rank, 2); })) expect_gone(o);
 }
 
-TEST(unique_id, rank_that_is_there_twice_ends_the_wait_of_all) {
-  const auto id = fresh_id();
-  // Of three ranks two come with one number: the world cannot be whole, and all hear it.
-  const auto all = in_threads(3, [&](int i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    join(id, i == 0 ? 0 : 1, 3);
-  });
-  for (const auto& o : all) expect_outcome(o, XIO_ERR_CONFIG, {"rank 1 is there twice", "unique_rank"}, 5);
+// The PE that made the id is there first, as rank 0 of the first size; the world cannot be whole, and all hear it.
+TEST(unique_id, numbers_that_do_not_fit_are_named_on_every_rank) {
+  const struct {
+    int size, rank, other_size, pes;
+    std::initializer_list<std::string_view> words;
+  } rows[] = {{3, 1, 3, 3, {"rank 1 is there twice", "unique_rank"}},
+              {3, 1, 4, 2, {"has 4 ranks, the PE that made the unique id says 3", "xio_init_attr_t.unique_size"}},
+              {2, 2, 2, 2, {"is outside 1..1"}}};
+  for (const auto& row : rows) {
+    const auto id = fresh_id();
+    const auto all = in_threads(row.pes, [&](int i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      join(id, i == 0 ? 0 : row.rank, i == 0 ? row.size : row.other_size);
+    });
+    for (const auto& o : all) expect_outcome(o, XIO_ERR_CONFIG, row.words, 5);
+  }
 }
 
 TEST(unique_id, one_rank_too_many_is_refused_and_the_world_lives) {
@@ -126,26 +134,6 @@ TEST(unique_id, one_rank_too_many_is_refused_and_the_world_lives) {
   EXPECT_EQ(all[0].status, XIO_OK) << all[0].sentence;
   EXPECT_EQ(all[1].status, XIO_OK) << all[1].sentence;
   expect_gone(all[2]);
-}
-
-TEST(unique_id, other_sizes_are_named_on_every_rank) {
-  const auto id = fresh_id();
-  const auto all = in_threads(2, [&](int rank) {
-    if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    join(id, rank, 3 + rank);
-  });
-  for (const auto& o : all)
-    expect_outcome(o, XIO_ERR_CONFIG,
-                   {"has 4 ranks, the PE that made the unique id says 3", "xio_init_attr_t.unique_size"}, 5);
-}
-
-TEST(unique_id, rank_beyond_the_size_is_named_on_every_rank) {
-  const auto id = fresh_id();
-  const auto all = in_threads(2, [&](int i) {
-    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    join(id, i == 0 ? 0 : 2, 2);
-  });
-  for (const auto& o : all) expect_outcome(o, XIO_ERR_CONFIG, {"is outside 1..1"}, 5);
 }
 
 TEST(unique_id, ends_the_wait_of_others_when_its_makers_own_rank_cannot_be) {

@@ -153,14 +153,6 @@ TEST(world, of_pes_that_do_not_fit_together_is_refused_on_every_pe) {
   EXPECT_PRED2(says, routes.sentence, "XIO_ROUTE is 'auto' on PE 0 but 'rdma' on PE 1");
 }
 
-TEST(world, that_no_machine_can_hold_is_refused_with_the_cure) {
-  options o = small_world();
-  o.heap_size = std::uint64_t{1} << 40;
-  xio::test::run_pes(2, [&](int, std::unique_ptr<xio::bootstrap::channel> channel) {
-    expect_outcome(outcome_of([&] { world w(o, std::move(channel)); }), XIO_ERR_NO_MEMORY, {"lower XIO_HEAP_SIZE"});
-  });
-}
-
 TEST(world, survives_a_pe_that_leaves) {
   xio::test::run_pes(3, [&](int pe, std::unique_ptr<xio::bootstrap::channel> channel) {
     world w(small_world(), std::move(channel));

@@ -2,30 +2,12 @@
 # SPDX-License-Identifier: MIT
 # A device of one PE that cannot make queues: every PE says in one sentence which device, what its firmware said, and the
 # cure; every PE fails, in time.
-# shellcheck source=/dev/null
-. "$XIO_TEST_BUILDDIR/tests/env.sh" || exit 1
-: "${builddir:?}" "${start:?}"
-on_host_platform || skip 'the simulated device reaches host memory alone'
-has HAVE_MLX5DV || skip 'this build is without libmlx5'
-here=${0%/*}
-export XIO_NIC_FAMILY=mlx5 XIO_BACKEND=hw XIO_ROUTE=rdma XIO_LOG_LEVEL=error XIO_TEST_UVERBS_FAULTS_AT=1
-
-# expect FAULTS TEXT: TEXT is an extended regular expression, found in the words of every PE, which come by a file for each:
-# on one terminal they may cut each other in two. A long sentence of another PE has lost its end.
-expect() {
-  local words status
-  words=$(mktemp -d)
-  # shellcheck disable=SC2016  # for the inner shell
-  XIO_TEST_UVERBS_FAULTS=$1 "$here/run" "$start" -n 2 timeout -k 5 60 \
-    bash -c 'exec "$2" >"$1/$$" 2>&1' - "$words" "$builddir/tests/mpi/signals" >/dev/null 2>&1
-  status=$?
-  if [ $status != 0 ] && [ $status != 124 ] && [ "$(grep -lE "xio_ctx_create.*$2" "$words"/* | wc -l)" = 2 ]; then
-    echo "ok   $1"
-  else
-    fail "$1: status $status, expected on every PE: $2" "$words"/*
-  fi
-  rm -rf "$words"
-}
+# shellcheck source=tests/uverbs/queues.sh
+. "${0%/*}/queues.sh" mlx5 || exit 1
+: "${start:?}"
+unset XIO_TIMEOUT_MS
+# In a session of its own, of which the first process has the faults.
+launch() { env -u LD_PRELOAD -u SYSFS_PATH XIO_TEST_UVERBS_FAULTS_AT=1 "${0%/*}/run" "$start" -n "${@:2}"; }
 
 device='mlx5_0:1 .*'
 expect port_down 'RDMA device mlx5_0 port 1 is not up \(down\); bring up its link'
@@ -46,9 +28,9 @@ expect 504:10 "${device}does not go from RTR to RTS: a bad state of the queue pa
 mixed() {
   local out
   # shellcheck disable=SC2016  # for the inner shell
-  out=$(XIO_NIC_FAMILY=$1 XIO_LOG_LEVEL=info timeout -k 5 90 "$start" -n 2 bash -c '
+  out=$(env -u LD_PRELOAD -u SYSFS_PATH XIO_ROUTE=rdma XIO_NIC_FAMILY="$1" XIO_LOG_LEVEL=info timeout -k 5 90 "$start" -n 2 bash -c '
     nics=(mlx5 bnxt) rank=${XIO_TCP_RANK:-${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}}
-    XIO_TEST_UVERBS_NIC=${nics[rank]} exec "$@"' - "$here/run" timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1)
+    XIO_TEST_UVERBS_NIC=${nics[rank]} exec "$@"' - "${0%/*}/run" timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1)
   if [ "$(grep -cE "$2" <<<"$out")" = 2 ]; then
     echo "ok   two kinds of NIC, family $1"
     return
@@ -59,14 +41,7 @@ mixed mlx5 'xio_ctx_create.*XIO_NIC_FAMILY=mlx5 on PE 0 asks for queues .* PE 1 
 mixed auto 'kernels reach devices through the proxy: .*PE 0 has queues of mlx5 and PE 1 of bnxt, .*; choose NICs of one vendor with XIO_HCA_LIST'
 
 # A device whose clock has another format is taken.
-if ! out=$(XIO_TEST_UVERBS_FAULTS=real_time_clock "$here/run" "$start" -n 2 timeout -k 5 60 "$builddir/tests/mpi/signals" 2>&1); then
-  fail 'real_time_clock' <(tail -n 20 <<<"$out")
-fi
-# The administrator reads how kernels will post, and why not.
-posts() {
-  if "$here/run" "$builddir/xio-info" 2>&1 | grep -q "kernels_post *$1"; then return; fi
-  fail "xio-info with faults '${XIO_TEST_UVERBS_FAULTS-}' does not say: kernels_post $1"
-}
-posts 'yes (it takes firmware commands'
-XIO_TEST_UVERBS_FAULTS=no_devx posts 'no (it takes no firmware commands from users (DEVX): .*grant CAP_NET_RAW'
-finish bad_input
+XIO_TEST_UVERBS_FAULTS=real_time_clock suite any 2 rdma signals
+posts 'kernels_post *yes (it takes firmware commands'
+XIO_TEST_UVERBS_FAULTS=no_devx posts 'kernels_post *no (it takes no firmware commands from users (DEVX): .*grant CAP_NET_RAW'
+end
