@@ -5,13 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <fstream>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "base/options.hpp"
 #include "proxy/ring_memory.hpp"

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>

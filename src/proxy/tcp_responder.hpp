@@ -3,7 +3,6 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <memory>
 
 #include "base/payload.hpp"
 #include "proxy/keys.hpp"

@@ -3,7 +3,6 @@
 #include "amdgpu/driver/kfd_ioctls.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>

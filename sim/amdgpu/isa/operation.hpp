@@ -2,7 +2,7 @@
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include "amdgpu/memory/port.hpp"
 #include "amdgpu/report/counters.hpp"

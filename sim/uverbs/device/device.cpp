@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "base/host_atomic.hpp"
 #include "model/nic/bnxt_queue.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // One picture of several hosts: xio-info prints its own there as JSON, started by the agent that xiorun would take.
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What this build is: commit, platform, GPUs it was built for, libraries and features.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What PEs tell each other about RDMA, and the checks of what the others say. All of it is collective.
 #pragma once
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

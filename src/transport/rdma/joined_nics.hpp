@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>

@@ -2,7 +2,6 @@
 // The order in which a PE takes NICs.
 #pragma once
 #include <algorithm>
-#include <cstddef>
 #include <vector>
 
 namespace xio::rdma {

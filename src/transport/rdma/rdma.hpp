@@ -2,7 +2,6 @@
 // Host side of RDMA: one endpoint per world (device, memory keys), one queue pair per (ctx, peer).
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
