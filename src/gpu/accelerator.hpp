@@ -48,8 +48,7 @@ class on_device {
     check(hipGetDevice(&before_), "the current device");
     if (before_ != g_device) check(hipSetDevice(g_device), "selecting device {}", g_device.load());
   }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
+  on_device& operator=(on_device&&) = delete;
   ~on_device() {
     if (before_ != g_device) (void)hipSetDevice(before_);
   }
@@ -98,8 +97,7 @@ class lane_of_thread {
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
     check(hipEventCreateWithFlags(&end_, hipEventDisableTiming), "an event behind copies");
   }
-  lane_of_thread(const lane_of_thread&) = delete;
-  lane_of_thread& operator=(const lane_of_thread&) = delete;
+  lane_of_thread& operator=(lane_of_thread&&) = delete;
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
     // A bare pointer: an exit handler may call after the thread_local objects of its thread have ended.

@@ -62,8 +62,7 @@ class mapped {
     munmap(static_cast<char*>(at) + bytes, start + room - place - bytes);
     data_ = at;
   }
-  mapped(const mapped&) = delete;
-  mapped& operator=(const mapped&) = delete;
+  mapped& operator=(mapped&&) = delete;
   // The addresses stay taken, by nothing: what kernels of the host platform still load or store there by a ctx of a
   // world that was finalized harms nobody, and their quiet says XIO_ERR_STATE.
   ~mapped() {

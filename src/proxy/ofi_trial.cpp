@@ -44,8 +44,7 @@ class bench {
     }
   }
   ~bench() { end(); }
-  bench(const bench&) = delete;
-  bench& operator=(const bench&) = delete;
+  bench& operator=(bench&&) = delete;
 
   unsigned char* at(std::size_t place) { return reinterpret_cast<unsigned char*>(memory_.data()) + place; }
   std::uint64_t word(std::size_t place) {

@@ -64,9 +64,7 @@ bool agree(const tcp_key& key, const hello& h, const reply& a, const ephemeral_k
 // Seals the records of one direction, or checks them.
 class seal {
  public:
-  seal() = default;
-  seal(const seal&) = delete;
-  seal& operator=(const seal&) = delete;
+  seal& operator=(seal&&) = delete;
   void start(const tcp_key& key);  // of its direction
   void put(record_head& head, const unsigned char* body);
   bool check(const record_head& head, const unsigned char* body);

@@ -28,8 +28,7 @@ class joined_nics {
     for (const auto& [base, keys] : registered_) unregister_on(nics_.size(), keys);
     if (heap_is_registered_) unregister_on(nics_.size(), heap_keys_);
   }
-  joined_nics(const joined_nics&) = delete;
-  joined_nics& operator=(const joined_nics&) = delete;
+  joined_nics& operator=(joined_nics&&) = delete;
 
   struct opened {
     std::vector<Nic*> nics;

@@ -75,8 +75,7 @@ class loopback {
       if (made_) f.forget(k_number);
     });
   }
-  loopback(const loopback&) = delete;
-  loopback& operator=(const loopback&) = delete;
+  loopback& operator=(loopback&&) = delete;
 
   void connect(int me) {
     visit_([&](proxy::fabric& f) {

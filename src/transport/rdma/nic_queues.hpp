@@ -23,8 +23,7 @@ class running_nic {
     machine_.add(&nic_);
   }
   ~running_nic() { machine_.remove(&nic_); }
-  running_nic(const running_nic&) = delete;
-  running_nic& operator=(const running_nic&) = delete;
+  running_nic& operator=(running_nic&&) = delete;
   proxy::nic& operator*() { return nic_; }
   proxy::nic* operator->() { return &nic_; }
 

@@ -82,8 +82,7 @@ class immediate_watch final : public progress::device {
     machine_.add(this);
   }
   ~immediate_watch() override { machine_.remove(this); }
-  immediate_watch(const immediate_watch&) = delete;
-  immediate_watch& operator=(const immediate_watch&) = delete;
+  immediate_watch& operator=(immediate_watch&&) = delete;
   bool poll() override {
     bool any = false;
     for (std::size_t i = 0; i < queues_.size(); ++i)
@@ -202,8 +201,7 @@ class event_watch final : public progress::device {
  public:
   event_watch(progress::machine& m, const nic_list& nics) : machine_(m), nics_(nics) { machine_.add(this); }
   ~event_watch() override { machine_.remove(this); }
-  event_watch(const event_watch&) = delete;
-  event_watch& operator=(const event_watch&) = delete;
+  event_watch& operator=(event_watch&&) = delete;
   bool poll() override {
     for (const auto& n : nics_) n->poll_events();
     return false;

@@ -42,8 +42,7 @@ class own_queue {
     queue_->connect(queue_->identity(), how.me, how.path, v_);
   }
   ~own_queue() { queue_->stop(); }
-  own_queue(const own_queue&) = delete;
-  own_queue& operator=(const own_queue&) = delete;
+  own_queue& operator=(own_queue&&) = delete;
 
   void post(const dev::rdma::work& w) {
     with_codec([&](auto codec) { post<decltype(codec)>(w); });
@@ -135,8 +134,7 @@ struct tried_memory {
         keys(nic.register_memory(memory.data(), memory.size(),
                                  proxy::local_read | proxy::local_write | proxy::remote_write)) {}
   ~tried_memory() { nic.unregister_memory(keys); }
-  tried_memory(const tried_memory&) = delete;
-  tried_memory& operator=(const tried_memory&) = delete;
+  tried_memory& operator=(tried_memory&&) = delete;
 
   direct_nic& nic;
   const gpu::buffer memory{2 * k_tried * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size()};

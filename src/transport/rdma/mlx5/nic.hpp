@@ -24,8 +24,7 @@ class mlx5_port {
  public:
   // Throws, saying what the driver, the firmware or the platform lacks.
   mlx5_port(const proxy::verbs_port& port, direct_hooks hooks);
-  mlx5_port(const mlx5_port&) = delete;
-  mlx5_port& operator=(const mlx5_port&) = delete;
+  mlx5_port& operator=(mlx5_port&&) = delete;
 
   const proxy::verbs_port& port() const { return port_; }
   const direct_hooks& hooks() const { return hooks_; }

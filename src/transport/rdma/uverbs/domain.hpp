@@ -33,8 +33,7 @@ class domain {
   // file: "uverbs0". Throws with the device's name.
   domain(std::string device, const std::string& file, driver which, const driver_data& context, const driver_data& pd);
   ~domain();
-  domain(const domain&) = delete;
-  domain& operator=(const domain&) = delete;
+  domain& operator=(domain&&) = delete;
 
   const std::string& device() const { return device_; }
   std::uint32_t pd() const { return pd_; }
