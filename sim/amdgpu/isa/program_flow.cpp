@@ -86,10 +86,7 @@ void sendmsg(wave& w, const operation& o) {
   if ((o.immediate & 0xf) == 1 && how.interrupt) how.interrupt(how.interrupt_argument, w.s[reg::m0] & 0xffffff);
 }
 
-#define BRANCH(name, condition)                                                \
-  {                                                                            \
-    "s_cbranch_" name, "*", branch_if<[](const wave& w) { return condition; }> \
-  }
+#define BRANCH(name, condition) row("s_cbranch_" name, "*", branch_if<[](const wave& w) { return condition; }>)
 
 constexpr row rows[] = {
     {"s_branch", "*", jump},
