@@ -2,7 +2,6 @@
 // Why a job stands still. Waits for PEs are edges; the PE at their end, or that they go round, is the cause.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 
 #include "ctx/job_picture.hpp"

@@ -8,8 +8,6 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -24,7 +22,6 @@
 #include "gpu/relaxed_capture.hpp"
 #include "topology/kfd_node.hpp"
 #include "xio/device/platform/platform.hpp"
-#include "xio/hip.h"
 
 namespace xio::gpu {
 

@@ -3,13 +3,7 @@
 // behind accelerator.hpp.
 #pragma once
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
-
-#include "base/log.hpp"
-#include "base/process.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "gpu/heap_file.hpp"

@@ -6,16 +6,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
-#include <cstring>
 #include <deque>
 #include <mutex>
-#include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"

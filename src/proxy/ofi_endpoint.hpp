@@ -7,14 +7,11 @@
 
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "proxy/ofi_provider.hpp"
-#include "proxy/op.hpp"
 
 namespace xio::proxy::ofi {
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/kept_handlers.hpp"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/ofi_trial.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"

@@ -5,13 +5,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <vector>
 
 #include "base/other_process.hpp"
-#include "base/unique_fd.hpp"
 #include "proxy/fabric.hpp"
 
 namespace xio::proxy {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

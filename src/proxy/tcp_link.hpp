@@ -3,12 +3,10 @@
 // come in many at a time. A link that has failed once stays failed.
 #pragma once
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "proxy/frame_faults.hpp"
 #include "proxy/tcp_handshake.hpp"

@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

@@ -18,7 +18,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"

@@ -19,7 +19,6 @@
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/node.hpp"
-#include "tools/xiorun/output.hpp"
 #include "tools/xiorun/report.hpp"
 
 namespace xio::run {

@@ -11,8 +11,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <sstream>
 

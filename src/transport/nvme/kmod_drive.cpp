@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 
 #include <charconv>
-#include <filesystem>
 #include <optional>
 
 #include "base/error.hpp"

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/first_line.hpp"

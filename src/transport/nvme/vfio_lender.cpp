@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "base/first_line.hpp"

@@ -6,8 +6,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "proxy/keys.hpp"

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <random>
-#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

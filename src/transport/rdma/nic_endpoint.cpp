@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "transport/rdma/memory_probe.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio::rdma {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory of the queue pairs of one ctx on software NICs, and their views. One allocation of each kind for all.
 #pragma once
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
 #include "proxy/immediate_desk.hpp"

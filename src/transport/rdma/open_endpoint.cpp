@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <chrono>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/world_keys.hpp"
-#include "gpu/gpu.hpp"
-#include "proxy/shm_executor.hpp"
 #include "proxy/tcp_fabric.hpp"
 #include "proxy/tcp_settings.hpp"
-#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/direct/endpoint.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/libfabric.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
-#include "transport/rdma/rdma.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 
 namespace xio::rdma {

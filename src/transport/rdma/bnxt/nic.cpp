@@ -13,7 +13,6 @@
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 #include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/bnxt.hpp"
-#include "xio/wire/bnxt.hpp"
 
 namespace xio::rdma {
 

@@ -4,9 +4,6 @@
 #pragma once
 #include <unistd.h>
 
-#include <cstdint>
-#include <memory>
-
 #include "proxy/verbs_port.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 

@@ -2,8 +2,6 @@
 // A page of a device's registers, mapped for this process and for kernels.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <string>
 
 #include "transport/rdma/direct/nic.hpp"

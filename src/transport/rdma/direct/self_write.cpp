@@ -3,8 +3,6 @@
 
 #include <deque>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

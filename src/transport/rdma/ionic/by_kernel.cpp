@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "transport/rdma/ionic/abi.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
 

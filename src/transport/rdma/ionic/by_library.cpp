@@ -9,7 +9,6 @@
 #include "transport/rdma/ionic/abi.hpp"
 #include "transport/rdma/ionic/library.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/ionic/nic.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <random>
@@ -9,11 +8,9 @@
 #include "base/error.hpp"
 #include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "transport/rdma/ionic/receives.hpp"
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 #include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/ionic.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma {
 

@@ -3,15 +3,9 @@
 // firmware commands (DEVX) over memory of ours, with one collapsed completion entry, which dev::mlx5_codec reads. Needs
 // libmlx5.
 #pragma once
-#include <infiniband/mlx5dv.h>
-
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 
 #include "gpu/gpu.hpp"
-#include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "transport/rdma/mlx5/receives.hpp"
 #include "transport/rdma/mlx5/registers.hpp"

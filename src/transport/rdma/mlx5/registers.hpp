@@ -4,11 +4,8 @@
 #pragma once
 #include <infiniband/mlx5dv.h>
 
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "transport/rdma/direct/nic.hpp"
 

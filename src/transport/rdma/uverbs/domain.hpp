@@ -2,9 +2,7 @@
 // An RDMA device's file opened by system calls alone, without its vendor's library: a context, a protection domain,
 // registered memory, and the steps of a queue pair. Closing it ends all that was made with it.
 #pragma once
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "base/unique_fd.hpp"

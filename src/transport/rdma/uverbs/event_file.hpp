@@ -3,7 +3,6 @@
 #pragma once
 #include <atomic>
 
-#include "base/unique_fd.hpp"
 #include "proxy/device_events.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 

@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "transport/rdma/uverbs/domain.hpp"
 
 namespace xio::rdma::uverbs {
 

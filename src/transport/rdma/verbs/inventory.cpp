@@ -15,7 +15,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <utility>
 
 #include "base/error.hpp"
 #include "transport/rdma/bnxt/nic.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/verbs/port_choice.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "transport/rdma/nearest_first.hpp"
 

@@ -8,7 +8,6 @@
 #include "base/log.hpp"
 #include "topology/machine_map.hpp"
 #include "transport/rdma/carrier.hpp"
-#include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
 #include "xio/device/impl/view.hpp"
 
