@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "tools/words.hpp"
 #include "tools/xio-verify/versions.hpp"
 #include "tools/xio-verify/worker.hpp"
 
@@ -97,33 +98,17 @@ void add_runtimes(row_writer& rows, const std::string& root) {
 
 // The properties that the compute driver publishes, without unique_id.
 void add_kfd_node(row_writer& rows, const fs::path& node) {
-  static constexpr const char* k_wanted[] = {"simd_count",
-                                             "simd_per_cu",
-                                             "array_count",
-                                             "vendor_id",
-                                             "device_id",
-                                             "gfx_target_version",
-                                             "fw_version",
-                                             "sdma_fw_version",
-                                             "num_sdma_engines",
-                                             "num_sdma_xgmi_engines",
-                                             "num_sdma_queues_per_engine",
-                                             "num_cp_queues",
-                                             "num_xcc",
-                                             "max_waves_per_simd",
-                                             "lds_size_in_kb",
-                                             "wave_front_size",
-                                             "max_engine_clk_fcompute",
-                                             "local_mem_size",
-                                             "capability",
-                                             "hive_id_set"};
+  static const auto wanted = tools::split(
+      "simd_count,simd_per_cu,array_count,vendor_id,device_id,gfx_target_version,fw_version,sdma_fw_version,"
+      "num_sdma_engines,num_sdma_xgmi_engines,num_sdma_queues_per_engine,num_cp_queues,num_xcc,"
+      "max_waves_per_simd,lds_size_in_kb,wave_front_size,max_engine_clk_fcompute,local_mem_size,capability,"
+      "hive_id_set");
   json row{{"part", "gpu of the compute driver"}, {"node", node.filename().string()}};
   std::ifstream in(node / "properties");
   bool is_gpu = false;
   std::string name;
   for (unsigned long long value = 0; in >> name >> value;) {
-    for (const char* wanted : k_wanted)
-      if (name == wanted) row[name] = value;
+    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) row[name] = value;
     if (name == "hive_id") row["hive_id_set"] = value != 0;
     is_gpu = is_gpu || (name == "simd_count" && value != 0);
   }
