@@ -117,14 +117,12 @@ class device_heap final : public heap {
     return hipGetErrorString(e);
   }
   std::string share_dmabuf(void* p) {
-    try {
+    return sentence_from([&] {
       unique_fd file(hw::export_dmabuf(nullptr, p, bytes_, false, &offset_));
       if (const off_t all = lseek(file.get(), 0, SEEK_END); all > 0) whole_ = static_cast<std::uint64_t>(all);
       lent_.emplace(std::move(file));
       return "";
-    } catch (const error& e) {
-      return e.what();
-    }
+    });
   }
 
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }

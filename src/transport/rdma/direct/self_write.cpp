@@ -107,7 +107,7 @@ dev::rdma::work write_of(const std::uint64_t* from, std::uint64_t* to, std::uint
 
 std::string write_to_itself(direct_nic& nic, const self_writer& how, const probed_memory& memory,
                             std::chrono::milliseconds patience) {
-  try {
+  return sentence_from([&]() -> std::string {
     own_queue queue(nic, how);
     auto* const words = reinterpret_cast<std::uint64_t*>(memory.words);
     constexpr std::size_t half = k_probe_bytes / 2;
@@ -118,9 +118,7 @@ std::string write_to_itself(direct_nic& nic, const self_writer& how, const probe
         return fmt::format("a write to itself has not completed within {} ms", patience.count());
     }
     return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  });
 }
 
 namespace {

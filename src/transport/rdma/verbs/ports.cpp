@@ -116,12 +116,10 @@ std::vector<verbs_port> open_ports(const rdma_options& o, int rank, int local_ra
 }
 
 std::string why_no_ports(const rdma_options& o) {
-  try {
+  return sentence_from([&] {
     choose(o, facts_of(read_devices()), 0, "", wants_direct(o));
     return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  });
 }
 
 }  // namespace xio::rdma
