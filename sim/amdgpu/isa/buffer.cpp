@@ -144,6 +144,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table buffer_rows() { return {rows, std::size(rows)}; }
+table buffer_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -195,7 +195,7 @@ const row* find_row(std::string_view name) {
     for (const table& t : {salu_rows(), flow_rows(), smem_rows(), valu_integer_rows(), valu_float_rows(),
                            valu_half_rows(), valu_compare_rows(), valu_convert_rows(), valu_packed_rows(),
                            valu_lane_rows(), lds_rows(), flat_rows(), buffer_rows(), gfx1100_rows()})
-      for (unsigned i = 0; i < t.size; ++i) m->emplace(t.rows[i].name, &t.rows[i]);
+      for (const row& r : t) m->emplace(r.name, &r);
     return m;
   }();
   const auto found = all->find(name);

@@ -186,6 +186,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table flat_rows() { return {rows, std::size(rows)}; }
+table flat_rows() { return rows; }
 
 }  // namespace amdgpu

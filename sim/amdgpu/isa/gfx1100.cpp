@@ -156,6 +156,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table gfx1100_rows() { return {rows, std::size(rows)}; }
+table gfx1100_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -244,6 +244,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table lds_rows() { return {rows, std::size(rows)}; }
+table lds_rows() { return rows; }
 
 }  // namespace amdgpu

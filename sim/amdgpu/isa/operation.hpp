@@ -2,6 +2,7 @@
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
 #include <memory>
+#include <span>
 #include <string>
 
 #include "amdgpu/memory/port.hpp"
@@ -112,10 +113,7 @@ struct row {
 // Finds a mnemonic in all tables; null if none has it.
 const row* find_row(std::string_view name);
 
-struct table {
-  const row* rows;
-  unsigned size;
-};
+using table = std::span<const row>;
 table salu_rows();
 table flow_rows();
 table smem_rows();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Program flow: branches, calls, ends, waits, traps and messages, of SOP1, SOPK and SOPP (MI200 ISA, chapters 4 and
 // 12).
-#include <iterator>
 
 #include "amdgpu/isa/under_way.hpp"
 
@@ -126,6 +125,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table flow_rows() { return {rows, std::size(rows)}; }
+table flow_rows() { return rows; }
 
 }  // namespace amdgpu

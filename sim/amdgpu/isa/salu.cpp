@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scalar arithmetic: SOP1, SOP2, SOPK, SOPC (MI200 ISA, chapters 5 and 12.1 to 12.4).
 #include <bit>
-#include <iterator>
 
 #include "amdgpu/isa/clock.hpp"
 #include "amdgpu/isa/wave.hpp"
@@ -386,6 +385,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table salu_rows() { return {rows, std::size(rows)}; }
+table salu_rows() { return rows; }
 
 }  // namespace amdgpu

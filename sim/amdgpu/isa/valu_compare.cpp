@@ -61,6 +61,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_compare_rows() { return {rows, std::size(rows)}; }
+table valu_compare_rows() { return rows; }
 
 }  // namespace amdgpu

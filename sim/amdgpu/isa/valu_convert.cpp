@@ -83,6 +83,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_convert_rows() { return {rows, std::size(rows)}; }
+table valu_convert_rows() { return rows; }
 
 }  // namespace amdgpu

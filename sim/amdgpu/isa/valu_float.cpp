@@ -286,6 +286,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_float_rows() { return {rows, std::size(rows)}; }
+table valu_float_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -104,6 +104,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_half_rows() { return {rows, std::size(rows)}; }
+table valu_half_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -236,6 +236,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_integer_rows() { return {rows, std::size(rows)}; }
+table valu_integer_rows() { return rows; }
 
 }  // namespace amdgpu

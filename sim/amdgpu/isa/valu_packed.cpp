@@ -117,6 +117,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_packed_rows() { return {rows, std::size(rows)}; }
+table valu_packed_rows() { return rows; }
 
 }  // namespace amdgpu
