@@ -101,7 +101,7 @@ class graph {
   std::string two_callers() const {
     // A workgroup that came later may not have found out by itself.
     const auto beside = [this](const seen_wait& w) {
-      return w.channel != 0 && std::any_of(waits_.begin(), waits_.end(), [&](const seen_wait* o) {
+      return w.channel != 0 && std::ranges::any_of(waits_, [&](const seen_wait* o) {
                return o->pe == w.pe && o->channel == w.channel && o->workgroup != w.workgroup;
              });
     };

@@ -170,7 +170,7 @@ class lane_of_thread {
     kept& k = all();
     {
       const std::lock_guard hold(k.lock);
-      const auto found = std::find_if(k.free.begin(), k.free.end(), [](auto* l) { return l->device_ == g_device; });
+      const auto found = std::ranges::find_if(k.free, [](auto* l) { return l->device_ == g_device; });
       if (found != k.free.end()) {
         lane_of_thread* const lane = *found;
         k.free.erase(found);
@@ -370,7 +370,7 @@ bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 void ring_by_kernel(const std::vector<doorbell>& all) {
   const buffer seen(all.size() * sizeof(doorbell), place::shared);
-  std::copy(all.begin(), all.end(), seen.as<doorbell>());
+  std::ranges::copy(all, seen.as<doorbell>());
   lane_of_thread::mine().ring(seen.as<doorbell>(), static_cast<std::uint32_t>(all.size()));
 }
 

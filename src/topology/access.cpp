@@ -35,7 +35,7 @@ std::vector<std::string> files_like(const std::string& root, const std::string& 
   for (fs::directory_iterator at(root + folder, error), end; !error && at != end; at.increment(error))
     if (const std::string name = at->path().filename().string(); name.rfind(begin, 0) == 0)
       all.push_back(folder + "/" + name);
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 

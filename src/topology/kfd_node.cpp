@@ -117,8 +117,7 @@ bool links_to_cpu_by_xgmi(const std::string& root, std::uint64_t n) {
 }
 
 kfd_node described(const std::string& root, const found_node& n, const std::vector<found_node>& all) {
-  const auto parts =
-      std::count_if(all.begin(), all.end(), [&](const found_node& other) { return other.bus_id == n.bus_id; });
+  const auto parts = std::ranges::count_if(all, [&](const found_node& other) { return other.bus_id == n.bus_id; });
   kfd_node out;
   out.number = static_cast<std::uint32_t>(n.number);
   out.bus_id = n.bus_id;
@@ -186,7 +185,7 @@ std::optional<std::string> missing_for_runtime(const std::string& root) {
     return "there is no GPU in " + topology + "/nodes; dmesg says why the driver took none";
   }
   // One that may be opened is enough.
-  if (std::all_of(gpus.begin(), gpus.end(), [&](const found_node& n) {
+  if (std::ranges::all_of(gpus, [&](const found_node& n) {
         return get(n.is, "drm_render_minor") != 0 && refused(render_file(n.is), O_RDWR);
       }))
     return unopened;

@@ -93,7 +93,7 @@ bool passes_on(const surroundings& s, const pci_function& f, bool same) {
 const pci_function* common_bridge(const pci_tree& t, const pci_function& a, const pci_function& b) {
   const auto of_a = t.above(a), of_b = t.above(b);
   for (const pci_function* p : of_a)
-    if (p->kind != port_kind::root_port && std::find(of_b.begin(), of_b.end(), p) != of_b.end()) return p;
+    if (p->kind != port_kind::root_port && std::ranges::find(of_b, p) != of_b.end()) return p;
   return nullptr;
 }
 

@@ -110,7 +110,7 @@ std::vector<std::string> sysfs_map::names(const std::string& bus_id) const {
          at.increment(error))
       all.push_back(at->path().filename().string());
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 
@@ -126,7 +126,7 @@ std::vector<placed_device> sysfs_map::devices() const {
     if (role == device_role::gpu || role == device_role::nic || role == device_role::drive)
       all.push_back({id, role, names(id), numa_node(id), 0});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
   return all;
 }
 

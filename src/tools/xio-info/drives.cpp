@@ -22,7 +22,7 @@ std::vector<std::string> controllers(const std::string& root) {
   std::error_code error;
   for (fs::directory_iterator at(root + k_devices, error), end; !error && at != end; at.increment(error))
     if (first_line(at->path() / "class") == "0x010802") all.push_back(at->path().filename().string());
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 

@@ -45,7 +45,7 @@ std::vector<fs::path> entries(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     all.push_back(at->path());
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 
@@ -108,7 +108,7 @@ void add_kfd_node(row_writer& rows, const fs::path& node) {
   bool is_gpu = false;
   std::string name;
   for (unsigned long long value = 0; in >> name >> value;) {
-    if (std::find(wanted.begin(), wanted.end(), name) != wanted.end()) row[name] = value;
+    if (std::ranges::find(wanted, name) != wanted.end()) row[name] = value;
     if (name == "hive_id") row["hive_id_set"] = value != 0;
     is_gpu = is_gpu || (name == "simd_count" && value != 0);
   }

@@ -66,8 +66,8 @@ vfio_name parse_function_name(const std::string& name, const std::string& scheme
          scheme);
   vfio_name out;
   out.bdf = (part[3].empty() ? "0000" : part[3]) + ":" + part[4];
-  std::transform(out.bdf.begin(), out.bdf.end(), out.bdf.begin(),
-                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(out.bdf, out.bdf.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
   out.bus_devfn = number_in(out.bdf.substr(5, 2), 16, 0) << 8 | number_in(out.bdf.substr(8, 2), 16, 0) << 3 |
                   number_in(out.bdf.substr(11, 1), 16, 0);
   if (!part[6].empty()) out.nsid = number_in(part[6], 10, 0);
@@ -133,7 +133,7 @@ std::string others_in_group(const std::string& root, std::uint32_t group) {
     if (!driver.empty() && driver != "vfio-pci" && driver != "pci-stub" && driver != "pcieport")
       found.push_back(fmt::format("{} ({})", it->path().filename().string(), driver));
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return fmt::format("{}", fmt::join(found, ", "));
 }
 

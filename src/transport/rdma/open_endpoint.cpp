@@ -82,9 +82,7 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, const softwa
   }
 }
 
-bool maps_all(const setup& s) {
-  return std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
-}
+bool maps_all(const setup& s) { return std::ranges::find(s.peer_heaps, nullptr) == s.peer_heaps.end(); }
 
 void add_libfabric(const setup& s, nic_parts& c) {
   const libfabric_place where{s.channel->rank(),

@@ -180,7 +180,7 @@ namespace {
 // A device of a vendor whose queues we make by system calls is taken without a library, too.
 void add_kernels_word(std::vector<opened_device>& all) {
   for (const uverbs::listed_device& l : uverbs::list_devices()) {
-    auto found = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.facts.name == l.name; });
+    auto found = std::ranges::find_if(all, [&](const auto& d) { return d.facts.name == l.name; });
     const bool ours = l.vendor == proxy::nic_vendor::broadcom || l.vendor == proxy::nic_vendor::pensando;
     if (found == all.end() && !ours) continue;
     device_facts chosen;
@@ -211,7 +211,7 @@ std::vector<opened_device> read_devices() {
   for (int i = 0; list != nullptr && i < count; ++i) all.push_back(read_device(list[i]));
   if (list != nullptr) ibv_free_device_list(list);
   add_kernels_word(all);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
   return all;
 }
 
