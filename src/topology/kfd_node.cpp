@@ -4,15 +4,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 
 namespace xio::topology {
 namespace {
@@ -147,11 +145,9 @@ bool may_use(const std::string& root, std::uint64_t n, const properties& p) {
 bool shows_caches(const std::string& root, std::uint64_t n) {
   namespace fs = std::filesystem;
   const std::string node = root + "/sys/devices/system/node/node" + std::to_string(n);
-  std::error_code error, none;
-  for (fs::directory_iterator at(fs::exists(node, error) ? node : root + "/sys/devices/system/cpu", error), end;
-       !error && at != end; at.increment(error))
-    if (fs::exists(at->path() / "cache" / "index0", none)) return true;
-  return false;
+  std::error_code none;
+  return std::ranges::any_of(entries_of(fs::exists(node, none) ? node : root + "/sys/devices/system/cpu"),
+                             [&](const fs::path& at) { return fs::exists(at / "cache" / "index0", none); });
 }
 
 std::optional<std::uint64_t> kernel_number(const std::string& root, std::uint32_t number) {

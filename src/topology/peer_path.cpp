@@ -22,11 +22,8 @@ std::string device_folder(const surroundings& s, const pci_function& f) {
 
 std::vector<const pci_function*> drives_of_module(const surroundings& s) {
   std::vector<const pci_function*> all;
-  for (const pci_function& f : s.pci.functions()) {
-    std::error_code none;
-    const fs::path driver = fs::read_symlink(device_folder(s, f) + "/driver", none);
-    if (role_of(f) == device_role::drive && driver.filename() == "xio") all.push_back(&f);
-  }
+  for (const pci_function& f : s.pci.functions())
+    if (role_of(f) == device_role::drive && target_of(device_folder(s, f) + "/driver") == "xio") all.push_back(&f);
   return all;
 }
 

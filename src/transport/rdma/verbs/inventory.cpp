@@ -14,9 +14,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "transport/rdma/bnxt/nic.hpp"
 #include "transport/rdma/ionic/nic.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
@@ -27,9 +27,7 @@ namespace {
 
 // "0000:3b:00.0", or empty: software devices hang off no PCI function.
 std::string bus_id_of(const char* device) {
-  std::error_code err;
-  const auto target = std::filesystem::read_symlink(std::string("/sys/class/infiniband/") + device + "/device", err);
-  const std::string name = err ? "" : target.filename().string();
+  const std::string name = target_of(std::string("/sys/class/infiniband/") + device + "/device");
   return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
 }
 
