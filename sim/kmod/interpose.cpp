@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The simulated module's part of preload/calls.hpp: /dev/xio and /dev/udmabuf, descriptors of them, and the drive below
 // /sys. All other calls go on to the C library, or to the software GPU's driver where that is preloaded, too.
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

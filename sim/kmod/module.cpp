@@ -83,8 +83,7 @@ int kernel_module::claim(const xio_kmod_pci& device, bool raw, std::uint32_t* ou
 }
 
 int kernel_module::add(object&& o, std::uint32_t* handle) {
-  const auto held =
-      std::count_if(objects_.begin(), objects_.end(), [&](const auto& one) { return one.second.owner == o.owner; });
+  const auto held = std::ranges::count_if(objects_, [&](const auto& one) { return one.second.owner == o.owner; });
   if (held >= k_most_objects) return ENOSPC;
   *handle = next_++;
   objects_.emplace(*handle, std::move(o));

@@ -26,7 +26,7 @@ void note_backend(const std::string& engine, const std::string& backend) {
   log::info("{}: {}", engine, backend);
   notes& n = kept();
   const std::lock_guard hold(n.lock);
-  const auto at = std::find_if(n.all.begin(), n.all.end(), [&](const auto& one) { return one.first == engine; });
+  const auto at = std::ranges::find_if(n.all, [&](const auto& one) { return one.first == engine; });
   if (at != n.all.end())
     at->second = backend;
   else

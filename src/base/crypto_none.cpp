@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Without a library: nothing is secret and nothing is proven. Keys and tags find mistakes, as a rank of another world.
 // The kernel knows the owner of each socket of this machine, and so of the other end.
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <algorithm>

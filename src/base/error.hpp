@@ -40,6 +40,16 @@ const char* last_error() noexcept;
 // Called from a catch block: keeps the sentence of the exception in flight and gives its status.
 xio_status_t status_of_current_exception() noexcept;
 
+// Runs body. Returns its text, or the sentence of the error that it throws.
+template <class Body>
+std::string sentence_from(Body&& body) {
+  try {
+    return body();
+  } catch (const error& e) {
+    return e.what();
+  }
+}
+
 // Runs body at the C boundary.
 template <class Body>
 xio_status_t guard(Body&& body) noexcept {

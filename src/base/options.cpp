@@ -31,8 +31,8 @@ constexpr option_row k_rows[] = {
 #include "base/options.def"
 };
 
-static_assert(std::is_sorted(std::begin(k_rows), std::end(k_rows),
-                             [](const option_row& a, const option_row& b) { return a.group < b.group; }),
+static_assert(std::ranges::is_sorted(k_rows,
+                                     [](const option_row& a, const option_row& b) { return a.group < b.group; }),
               "options.def has its groups one after the other");
 
 // The words of a row are those of its enum, in the same order.
@@ -125,13 +125,12 @@ void assign_value(const option_row& row, const std::vector<setting>& given, secr
 }
 
 const option_row* find_row(std::string_view variable) {
-  const auto* row =
-      std::find_if(std::begin(k_rows), std::end(k_rows), [&](const option_row& r) { return variable == r.variable; });
+  const auto* row = std::ranges::find_if(k_rows, [&](const option_row& r) { return variable == r.variable; });
   return row == std::end(k_rows) ? nullptr : row;
 }
 
 const option_row& nearest_row(std::string_view variable) {
-  return *std::min_element(std::begin(k_rows), std::end(k_rows), [&](const option_row& a, const option_row& b) {
+  return *std::ranges::min_element(k_rows, [&](const option_row& a, const option_row& b) {
     return edit_distance(variable, a.variable) < edit_distance(variable, b.variable);
   });
 }

@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -32,7 +32,7 @@ static_assert(sizeof(ballot) == 256);
 
 // All see the same digests, so all go on to ballots or none does.
 bool all_is_well(const std::vector<digest>& all) {
-  return all[0].status == XIO_OK && std::all_of(all.begin(), all.end(), [&](const digest& d) { return d == all[0]; });
+  return all[0].status == XIO_OK && std::ranges::all_of(all, [&](const digest& d) { return d == all[0]; });
 }
 
 // The others are compared with it.

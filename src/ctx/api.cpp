@@ -241,7 +241,7 @@ xio_status_t xio_free_dropped(xio_world_t* world, void** blocks, size_t* count) 
     if (*count != 0) not_null(blocks, function, "blocks");
     std::vector<void*> left(blocks, blocks + *count);
     const auto write_back = [&] {
-      std::copy(left.begin(), left.end(), blocks);
+      std::ranges::copy(left, blocks);
       *count = left.size();
     };
     try {

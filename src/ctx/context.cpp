@@ -231,7 +231,7 @@ void context::fill_view(std::uint32_t lane) {
   v.world = world_;
   v.peers = peer_rows_.as<dev::peer_view>() + (has_rings() ? lane * n_pes() : 0);
   v.bulk_bytes = plan_.bulk_bytes;
-  v.one_way = settings_.queues == 1 && std::all_of(plan_.to.begin(), plan_.to.end(), [](const way& w) {
+  v.one_way = settings_.queues == 1 && std::ranges::all_of(plan_.to, [](const way& w) {
                 return w.small == w.bulk && w.small == w.atomic && w.small != dev::route::sdma;
               });
   v.inboxes = inboxes_;

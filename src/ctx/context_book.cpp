@@ -59,7 +59,7 @@ route_plan context_book::plan_of(ctx_settings& settings) const {
 
 bool context_book::has_rdma() const {
   const auto& all = contexts_.live();
-  return std::any_of(all.begin(), all.end(), [](const auto& c) { return c.second->plan().needs(dev::route::rdma); });
+  return std::ranges::any_of(all, [](const auto& c) { return c.second->plan().needs(dev::route::rdma); });
 }
 
 // The caller must release *inboxes, even if this throws.

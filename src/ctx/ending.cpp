@@ -74,7 +74,7 @@ void context_book::agree_on_epoch() {
   std::uint64_t mine = 0;
   gpu::copy(&mine, at, sizeof mine);
   const auto all = bootstrap::allgather_value(g_.members.channel(), mine);
-  const std::uint64_t newest = *std::max_element(all.begin(), all.end());
+  const std::uint64_t newest = *std::ranges::max_element(all);
   if (newest != mine) gpu::put_value(at, newest);
 }
 
@@ -82,7 +82,7 @@ void context_book::agree_on_epoch() {
 // every ctx that had queue pairs is stopped until it is recovered, too: its keys are those of the endpoint before.
 void context_book::reopen_lost_devices(call what) {
   const auto all = bootstrap::allgather_value(g_.members.channel(), std::uint32_t{g_.all_engines.rdma_is_lost()});
-  if (std::find(all.begin(), all.end(), 1u) == all.end()) return;
+  if (std::ranges::find(all, 1u) == all.end()) return;
   for (const auto& [id, c] : contexts_.live())
     if (c->plan().needs(dev::route::rdma)) c->stop();
   g_.members.agree().each(what, [] {});

@@ -13,9 +13,7 @@ namespace {
 
 void* start(const dev::region_view& row) { return reinterpret_cast<void*>(row.base); }
 
-void adopt_keys(dev::region_view& row, const rdma::memory_keys& keys) {
-  std::copy(std::begin(keys.lkey), std::end(keys.lkey), row.lkey);
-}
+void adopt_keys(dev::region_view& row, const rdma::memory_keys& keys) { std::ranges::copy(keys.lkey, row.lkey); }
 
 // Cleaning up after a failure must not hide it.
 template <class Step>
@@ -195,13 +193,13 @@ void engines::show_row(std::uint32_t i) {
   if (row.live == 0) return;
   if (i != 0) {
     const dev::region_view& known = spans_[i]->known;
-    std::copy(std::begin(known.lkey), std::end(known.lkey), row.lkey);
+    std::ranges::copy(known.lkey, row.lkey);
     for (std::uint32_t s = 0; s < dev::k_bus_spaces; ++s) {
       const std::uint64_t bus = bus_in(spans_[i]->known, s);
       bus_in(row, s) = bus == 0 ? 0 : bus + (row.base - known.base);
     }
     row.rows = known.rows;
-    std::copy(std::begin(known.more_rows), std::end(known.more_rows), row.more_rows);
+    std::ranges::copy(known.more_rows, row.more_rows);
   }
   gpu::copy(device_rows_[i].lkey, row.lkey, sizeof row.lkey);
   gpu::put_value(&device_rows_[i].rows, row.rows);
@@ -279,8 +277,7 @@ void engines::attach(nvme::controller& c) {
   const std::lock_guard hold(lock_);
   std::vector<dev::region_view*> mapped;
   const std::uint32_t space = number_of(c);
-  const bool first =
-      std::none_of(controllers_.begin(), controllers_.end(), [&](auto* other) { return number_of(*other) == space; });
+  const bool first = std::ranges::none_of(controllers_, [&](auto* other) { return number_of(*other) == space; });
   const auto map = [&](dev::region_view& known) {
     // Without another controller there no one holds an older address.
     if (first) bus_in(known, space) = 0;

@@ -10,7 +10,7 @@
 namespace xio {
 namespace {
 
-bool is_among(int pe, const std::vector<int>& pes) { return std::find(pes.begin(), pes.end(), pe) != pes.end(); }
+bool is_among(int pe, const std::vector<int>& pes) { return std::ranges::find(pes, pe) != pes.end(); }
 
 // The four bytes of a row that kernels read as one.
 struct ways {

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "ctx/engines.hpp"
-#include "memory/hdp.hpp"
 #include "memory/hdp_flusher.hpp"
 
 namespace xio {

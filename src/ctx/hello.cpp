@@ -85,7 +85,7 @@ heap_offer make_offer(const gpu::heap& heap) {
   if (handle.size() > sizeof offer.handle)
     fail(XIO_ERR_INTERNAL, "a heap's handle has {} bytes and may have {}; this is a bug of XIO", handle.size(),
          sizeof offer.handle);
-  std::copy(handle.begin(), handle.end(), offer.handle);
+  std::ranges::copy(handle, offer.handle);
   offer.handle_bytes = static_cast<std::uint32_t>(handle.size());
   offer.wave_size = gpu::wave_size();
   put_text(offer.gpu, gpu::identity());

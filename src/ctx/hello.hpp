@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The first words between PEs: may they be one world? Every PE judges the same list, so all come to the same error.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 #include "base/options.hpp"
 #include "gpu/gpu.hpp"
 

@@ -2,7 +2,6 @@
 // Why a job stands still. Waits for PEs are edges; the PE at their end, or that they go round, is the cause.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 
 #include "ctx/job_picture.hpp"
@@ -102,7 +101,7 @@ class graph {
   std::string two_callers() const {
     // A workgroup that came later may not have found out by itself.
     const auto beside = [this](const seen_wait& w) {
-      return w.channel != 0 && std::any_of(waits_.begin(), waits_.end(), [&](const seen_wait* o) {
+      return w.channel != 0 && std::ranges::any_of(waits_, [&](const seen_wait* o) {
                return o->pe == w.pe && o->channel == w.channel && o->workgroup != w.workgroup;
              });
     };

@@ -121,7 +121,7 @@ void add_last_ops(seen_job& job, const polled_page& l) {
   std::vector<trace::shown_op> ops(std::begin(l.page.ops.ops), std::end(l.page.ops.ops));
   std::erase_if(ops,
                 [](const auto& o) { return o.number == 0 || static_cast<std::size_t>(o.what) >= std::size(names); });
-  std::sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.number > b.number; });
+  std::ranges::sort(ops, [](const auto& a, const auto& b) { return a.number > b.number; });
   std::stable_partition(ops.begin(), ops.end(), [](const auto& o) { return o.ended == 0; });
   for (const trace::shown_op& o : ops)
     job.ops.push_back({pe,
@@ -131,7 +131,7 @@ void add_last_ops(seen_job& job, const polled_page& l) {
   std::vector<dev::wait_note> waits;
   for (const auto& [key, note] : l.notes)
     if (!polled_page::lasts(note)) waits.push_back(note.second);
-  std::sort(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.now > b.now; });
+  std::ranges::sort(waits, [](const auto& a, const auto& b) { return a.now > b.now; });
   for (const dev::wait_note& n : waits) {
     const seen_wait w = wait_of(l.page, n);
     job.ops.push_back({pe, fmt::format("a wait {}, of {:.1f} s", w.text, w.seconds), false, k_unknown});
@@ -149,7 +149,7 @@ void gather_waits(seen_job& job) {
   for (std::size_t i = 0; i < job.pes.size(); ++i) {
     const seen_pe& pe = job.pes[i];
     if (pe.call.empty() || job.waits_in(i)) continue;
-    const auto missing = std::find_if(job.pes.begin(), job.pes.end(), [&](const auto& p) { return p.call != pe.call; });
+    const auto missing = std::ranges::find_if(job.pes, [&](const auto& p) { return p.call != pe.call; });
     seen_wait w;
     w.what = seen_wait::of::host;
     w.pe = static_cast<int>(i);
@@ -162,7 +162,7 @@ void gather_waits(seen_job& job) {
     }
     job.waits.push_back(w);
   }
-  std::stable_sort(job.waits.begin(), job.waits.end(), [](const auto& a, const auto& b) { return a.pe < b.pe; });
+  std::ranges::stable_sort(job.waits, [](const auto& a, const auto& b) { return a.pe < b.pe; });
 }
 
 std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::vector<std::string>& remarks,
@@ -174,11 +174,9 @@ std::map<std::uint64_t, seen_job> look_at_jobs(const std::string& which, std::ve
   for (;;) {
     std::erase_if(pages, [](polled_page& l) { return !l.read(); });
     const auto took = clock::now() - began;
-    const bool silent = took < k_reply && std::any_of(pages.begin(), pages.end(), [](const polled_page& l) {
-                          return l.asked && l.reply().empty();
-                        });
-    const bool done =
-        !silent && std::all_of(pages.begin(), pages.end(), [](const polled_page& l) { return l.all_last(); });
+    const bool silent =
+        took < k_reply && std::ranges::any_of(pages, [](const polled_page& l) { return l.asked && l.reply().empty(); });
+    const bool done = !silent && std::ranges::all_of(pages, [](const polled_page& l) { return l.all_last(); });
     if (pages.empty() || took > (deadline_ms != 0 ? k_for_log : k_most) || (done && took > k_least)) break;
     std::this_thread::sleep_for(k_poll_interval);
   }

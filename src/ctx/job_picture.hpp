@@ -47,7 +47,7 @@ struct seen_job {
   std::vector<seen_wait> waits;  // of kernels, then of the host
   std::vector<seen_op> ops;
   bool waits_in(std::size_t pe) const {
-    return std::any_of(waits.begin(), waits.end(), [&](const auto& w) { return w.pe == static_cast<int>(pe); });
+    return std::ranges::any_of(waits, [&](const auto& w) { return w.pe == static_cast<int>(pe); });
   }
 };
 

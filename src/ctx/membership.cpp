@@ -31,7 +31,7 @@ membership::membership(const options& o, std::unique_ptr<bootstrap::channel> cha
   }
   place_ = topology::place(machines, kernels, me_);
   // PEs of a machine have one clock, which the first of them reads.
-  const auto first = std::find(place_.together.begin(), place_.together.end(), true) - place_.together.begin();
+  const auto first = std::ranges::find(place_.together, true) - place_.together.begin();
   clock_lead_ = all[static_cast<std::size_t>(first)].clock - all[0].clock;
   if (o.survive != 0) outlive_members(o);
   states_.emplace(all, place_.together, *channel_);
@@ -83,7 +83,7 @@ std::vector<int> membership::machine_mates() const {
 std::vector<int> membership::across_machines() {
   agreement_.each(call::team_create, [] {});
   const auto mates = machine_mates();
-  const auto mine = static_cast<std::int32_t>(std::find(mates.begin(), mates.end(), me_) - mates.begin());
+  const auto mine = static_cast<std::int32_t>(std::ranges::find(mates, me_) - mates.begin());
   const auto all = bootstrap::allgather_value(*channel_, mine);
   std::vector<int> same;
   for (int pe = 0; pe < n_; ++pe)

@@ -109,7 +109,7 @@ void metrics::add(const counted_queues& q) {
 
 void metrics::forget(const void* owner) {
   const std::lock_guard hold(lock_);
-  const auto q = std::find_if(queues_.begin(), queues_.end(), [&](const auto& one) { return one.owner == owner; });
+  const auto q = std::ranges::find_if(queues_, [&](const auto& one) { return one.owner == owner; });
   if (q == queues_.end()) return;
   q->labels = q->labels.substr(0, q->labels.find('=')) + "=\"ended\"";
   try {
@@ -219,7 +219,7 @@ std::string metrics::text() {
   }
   out += std::string(k_type) + fmt::format(fmt::runtime(k_times), "xio_op_seconds");
   for (auto& [pe, ns] : trace::op_times()) {
-    std::sort(ns.begin(), ns.end());
+    std::ranges::sort(ns);
     for (const int percent : {50, 90, 99})
       out += fmt::format("xio_op_seconds{{{},peer=\"{}\",quantile=\"{}\"}} {}\n", labels_, pe, percent / 100.0,
                          static_cast<double>(ns[(ns.size() - 1) * static_cast<std::size_t>(percent) / 100]) / 1e9);

@@ -2,7 +2,6 @@
 // What this PE knows of the others: alive, silent, dead by proof, excluded. docs/failures.md has the rules.
 #pragma once
 #include <chrono>
-#include <functional>
 
 #include "base/other_process.hpp"
 #include "bootstrap/bootstrap.hpp"

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <set>
 
@@ -49,7 +48,7 @@ bool polled_page::read() {
 }
 
 bool polled_page::all_last() const {
-  return std::all_of(notes.begin(), notes.end(), [](const auto& n) { return lasts(n.second); });
+  return std::ranges::all_of(notes, [](const auto& n) { return lasts(n.second); });
 }
 
 std::string polled_page::wrong() const {
@@ -112,7 +111,7 @@ void open_pages_of(pid_t pid, std::vector<polled_page>& to) {
     if (!file || fstat(file.get(), &st) != 0 || !S_ISREG(st.st_mode)) return;
     // A child that was forked has its parent's.
     const auto same = [&](const polled_page& p) { return p.inode == st.st_ino; };
-    if (std::none_of(to.begin(), to.end(), same)) to.push_back({pid, std::move(file), st.st_ino});
+    if (std::ranges::none_of(to, same)) to.push_back({pid, std::move(file), st.st_ino});
   });
 }
 

@@ -75,8 +75,7 @@ void storage_book::go_on(std::uint32_t used) {
 bool storage_book::any_of(std::uint32_t used,
                           const std::function<bool(const std::vector<dev::ring_view>&)>& find) const {
   const auto& all = storages_.live();
-  return std::any_of(all.begin(), all.end(),
-                     [&](const auto& s) { return is_used(used, *s.second) && find(s.second->rings()); });
+  return std::ranges::any_of(all, [&](const auto& s) { return is_used(used, *s.second) && find(s.second->rings()); });
 }
 
 }  // namespace xio

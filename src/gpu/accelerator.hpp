@@ -5,15 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <chrono>
 #include <cstring>
-#include <fstream>
 #include <mutex>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -28,7 +22,6 @@
 #include "gpu/relaxed_capture.hpp"
 #include "topology/kfd_node.hpp"
 #include "xio/device/platform/platform.hpp"
-#include "xio/hip.h"
 
 namespace xio::gpu {
 
@@ -52,8 +45,7 @@ class on_device {
     check(hipGetDevice(&before_), "the current device");
     if (before_ != g_device) check(hipSetDevice(g_device), "selecting device {}", g_device.load());
   }
-  on_device(const on_device&) = delete;
-  on_device& operator=(const on_device&) = delete;
+  on_device& operator=(on_device&&) = delete;
   ~on_device() {
     if (before_ != g_device) (void)hipSetDevice(before_);
   }
@@ -102,8 +94,7 @@ class lane_of_thread {
     for (hipEvent_t& e : marks_) check(hipEventCreateWithFlags(&e, hipEventDisableTiming), "an event behind copies");
     check(hipEventCreateWithFlags(&end_, hipEventDisableTiming), "an event behind copies");
   }
-  lane_of_thread(const lane_of_thread&) = delete;
-  lane_of_thread& operator=(const lane_of_thread&) = delete;
+  lane_of_thread& operator=(lane_of_thread&&) = delete;
   // Of our device as it is now: memory may have been asked for before init() chose it.
   static lane_of_thread& mine() {
     // A bare pointer: an exit handler may call after the thread_local objects of its thread have ended.
@@ -179,7 +170,7 @@ class lane_of_thread {
     kept& k = all();
     {
       const std::lock_guard hold(k.lock);
-      const auto found = std::find_if(k.free.begin(), k.free.end(), [](auto* l) { return l->device_ == g_device; });
+      const auto found = std::ranges::find_if(k.free, [](auto* l) { return l->device_ == g_device; });
       if (found != k.free.end()) {
         lane_of_thread* const lane = *found;
         k.free.erase(found);
@@ -379,7 +370,7 @@ bool host_reads_device_memory() { return false; }
 bool in_device_memory(const void* p) { return hw::in_device_memory(p); }
 void ring_by_kernel(const std::vector<doorbell>& all) {
   const buffer seen(all.size() * sizeof(doorbell), place::shared);
-  std::copy(all.begin(), all.end(), seen.as<doorbell>());
+  std::ranges::copy(all, seen.as<doorbell>());
   lane_of_thread::mine().ring(seen.as<doorbell>(), static_cast<std::uint32_t>(all.size()));
 }
 

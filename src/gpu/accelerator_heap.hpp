@@ -3,13 +3,7 @@
 // behind accelerator.hpp.
 #pragma once
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
-
-#include "base/log.hpp"
-#include "base/process.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/heap_attempt.hpp"
 #include "gpu/heap_file.hpp"
@@ -123,14 +117,12 @@ class device_heap final : public heap {
     return hipGetErrorString(e);
   }
   std::string share_dmabuf(void* p) {
-    try {
+    return sentence_from([&] {
       unique_fd file(hw::export_dmabuf(nullptr, p, bytes_, false, &offset_));
       if (const off_t all = lseek(file.get(), 0, SEEK_END); all > 0) whole_ = static_cast<std::uint64_t>(all);
       lent_.emplace(std::move(file));
       return "";
-    } catch (const error& e) {
-      return e.what();
-    }
+    });
   }
 
   unsigned char* data() const override { return static_cast<unsigned char*>(data_); }
@@ -195,8 +187,7 @@ class peer_heap final : public mapping {
     check(e, "mapping the heap of process {}", h.pid);
     imported_ = true;
   }
-  peer_heap(const peer_heap&) = delete;
-  peer_heap& operator=(const peer_heap&) = delete;
+  peer_heap& operator=(peer_heap&&) = delete;
   ~peer_heap() override {
     if (!imported_) return;
     free_after_kernels([sharing = sharing_, data = data_, file = file_] {
@@ -248,8 +239,7 @@ class pinned {
          "device {} sees registered host memory at other addresses than the host does; set XIO_HEAP_KIND=device",
          g_device.load());
   }
-  pinned(const pinned&) = delete;
-  pinned& operator=(const pinned&) = delete;
+  pinned& operator=(pinned&&) = delete;
   ~pinned() {
     const relaxed_capture beside_captures;
     if (hw::unpin(at_) != hipSuccess) (void)hipGetLastError();
@@ -265,8 +255,7 @@ class registered {
  public:
   registered(std::unique_ptr<Memory> memory, std::size_t bytes)
       : held_(std::make_shared<held>(std::move(memory), bytes)) {}
-  registered(const registered&) = delete;
-  registered& operator=(const registered&) = delete;
+  registered& operator=(registered&&) = delete;
   ~registered() {
     free_after_kernels([last = std::move(held_)] {});
   }
@@ -315,8 +304,7 @@ class managed_heap final : public heap {
           "a heap of {} bytes of managed memory; lower XIO_HEAP_SIZE", bytes);
     std::memset(data_, 0, bytes);
   }
-  managed_heap(const managed_heap&) = delete;
-  managed_heap& operator=(const managed_heap&) = delete;
+  managed_heap& operator=(managed_heap&&) = delete;
   ~managed_heap() override {
     free_after_kernels([data = data_] { (void)hipFree(data); });
   }

@@ -2,11 +2,8 @@
 // memory.hpp on a real GPU, written once in HIP's names. Included by hip.hip and cuda.cu only, behind accelerator.hpp
 // and hip_memory.hpp or cuda_memory.hpp.
 #pragma once
-#include <algorithm>
 #include <cctype>
-#include <cstring>
 
-#include "base/log.hpp"
 #include "gpu/accelerator.hpp"
 #include "gpu/host_pages.hpp"
 #include "gpu/memory.hpp"

@@ -3,13 +3,11 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <fstream>
-#include <string>
 
 #include "gpu/gpu.hpp"
 

@@ -5,9 +5,6 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 
-#include <cstdint>
-#include <string>
-
 #include "base/error.hpp"
 #include "gpu/gpu.hpp"
 #include "gpu/memory.hpp"

@@ -3,8 +3,6 @@
 // next where the runtime refuses one or the other. Over the calls of a runtime, so that tests put another one there.
 #pragma once
 #include <cstddef>
-#include <string>
-#include <utility>
 
 #include "base/error.hpp"
 #include "gpu/memory_choice.hpp"

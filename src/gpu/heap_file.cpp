@@ -6,16 +6,11 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
-#include <cstring>
 #include <deque>
 #include <mutex>
-#include <string_view>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
@@ -62,8 +57,7 @@ class mapped {
     munmap(static_cast<char*>(at) + bytes, start + room - place - bytes);
     data_ = at;
   }
-  mapped(const mapped&) = delete;
-  mapped& operator=(const mapped&) = delete;
+  mapped& operator=(mapped&&) = delete;
   // The addresses stay taken, by nothing: what kernels of the host platform still load or store there by a ctx of a
   // world that was finalized harms nobody, and their quiet says XIO_ERR_STATE.
   ~mapped() {

@@ -2,10 +2,6 @@
 // A symmetric heap of host memory: a memfd that PEs of this machine open through /proc and map. It is the heap of the
 // host platform, and on a GPU what XIO_HEAP_KIND=host registers with every PE's device.
 #pragma once
-#include <cstddef>
-#include <memory>
-#include <vector>
-
 #include "gpu/gpu.hpp"
 
 namespace xio::gpu {

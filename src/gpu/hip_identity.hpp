@@ -4,11 +4,8 @@
 #include <hip/hip_runtime.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <mutex>
-#include <optional>
-#include <string>
 
 #include "topology/kfd_node.hpp"
 

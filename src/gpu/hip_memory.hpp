@@ -6,9 +6,6 @@
 #include <hip/hip_ext.h>
 #include <hip/hip_runtime.h>
 
-#include <cstdint>
-#include <string>
-
 #include "base/error.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/memory_choice.hpp"

@@ -10,12 +10,9 @@
 #pragma once
 #include <hip/hip_runtime.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <string>
 
 #include "gpu/gpu.hpp"
 

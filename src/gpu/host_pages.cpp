@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <fstream>
-#include <string>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <string>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/thread.hpp"

@@ -18,8 +18,7 @@ class lent_file {
   // Owns fd. A thread hands it out to processes of this user, until the end. Throws XIO_ERR_IO.
   explicit lent_file(unique_fd fd);
   ~lent_file();
-  lent_file(const lent_file&) = delete;
-  lent_file& operator=(const lent_file&) = delete;
+  lent_file& operator=(lent_file&&) = delete;
   const loan_name& name() const { return name_; }
 
  private:

@@ -3,7 +3,6 @@
 // and what the HIP that runs has of it. docs/memory.md shows the table, docs/decisions/0070-uncached-memory.md says
 // why.
 #pragma once
-#include <cstddef>
 #include <string>
 #include <string_view>
 

@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <utility>
 
 #include "base/error.hpp"
 #include "gpu/host_pages.hpp"

@@ -12,8 +12,7 @@ class polled_device {
  public:
   polled_device();
   ~polled_device();
-  polled_device(const polled_device&) = delete;
-  polled_device& operator=(const polled_device&) = delete;
+  polled_device& operator=(polled_device&&) = delete;
 };
 
 }  // namespace xio::gpu

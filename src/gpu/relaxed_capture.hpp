@@ -17,8 +17,7 @@ class relaxed_capture {
  public:
   // A runtime that refuses has no captures, or is going away.
   relaxed_capture() : changed_(exchange()) {}
-  relaxed_capture(const relaxed_capture&) = delete;
-  relaxed_capture& operator=(const relaxed_capture&) = delete;
+  relaxed_capture& operator=(relaxed_capture&&) = delete;
   ~relaxed_capture() {
     if (changed_) (void)exchange();
   }

@@ -13,8 +13,7 @@ registration_cache::span& registration_cache::acquire(std::uint64_t base, std::u
   const bool whole = block != nullptr && keep_ != 0;
   const std::uint64_t first = whole ? reinterpret_cast<std::uintptr_t>(block->base) : base;
   if (whole) {
-    const auto known =
-        std::find_if(spans_.begin(), spans_.end(), [&](const span& s) { return s.block && s.known.base == first; });
+    const auto known = std::ranges::find_if(spans_, [&](const span& s) { return s.block && s.known.base == first; });
     if (known != spans_.end()) {
       ++known->uses;
       ++hits_;
@@ -44,7 +43,7 @@ void registration_cache::release(span& s) {
     shrink(keep_);
     return;
   }
-  drop(std::find_if(spans_.begin(), spans_.end(), [&](const span& other) { return &other == &s; }));
+  drop(std::ranges::find_if(spans_, [&](const span& other) { return &other == &s; }));
 }
 
 void registration_cache::drop(place at) {
@@ -83,7 +82,7 @@ void registration_cache::forget(std::uint64_t base, std::uint64_t bytes) {
 }
 
 xio_mem_cache_stats_t registration_cache::stats() const {
-  const auto kept = std::count_if(spans_.begin(), spans_.end(), [](const span& s) { return s.uses == 0; });
+  const auto kept = std::ranges::count_if(spans_, [](const span& s) { return s.uses == 0; });
   return {sizeof(xio_mem_cache_stats_t), hits_, misses_, evictions_, forgotten_, static_cast<std::uint64_t>(kept)};
 }
 

@@ -13,7 +13,7 @@ bool registration::would_mix(const dev::region_view& old, std::uint64_t at, std:
   const auto overlaps = [](const dev::region_view& r, std::uint64_t from, std::uint64_t length) {
     return from < r.base + r.bytes && (r.base < from || r.base - from < length);
   };
-  return std::any_of(rows_.begin(), rows_.end(), [&](const dev::region_view& r) {
+  return std::ranges::any_of(rows_, [&](const dev::region_view& r) {
     return r.live != 0 && (overlaps(r, old.base, bytes) || overlaps(r, at, old.bytes));
   });
 }

@@ -13,12 +13,11 @@ namespace xio::memory {
 namespace {
 
 bool all_locked(const std::vector<mapping>& mapped) {
-  return !mapped.empty() && std::all_of(mapped.begin(), mapped.end(), [](const mapping& m) { return m.locked; });
+  return !mapped.empty() && std::ranges::all_of(mapped, [](const mapping& m) { return m.locked; });
 }
 
 bool of_our_file(const std::vector<mapping>& mapped) {
-  return std::all_of(mapped.begin(), mapped.end(),
-                     [](const mapping& m) { return m.name.rfind("/memfd:xio-vmem", 0) == 0; });
+  return std::ranges::all_of(mapped, [](const mapping& m) { return m.name.rfind("/memfd:xio-vmem", 0) == 0; });
 }
 
 std::string host_block(const gpu::block& b, const evidence& e) {

@@ -102,7 +102,7 @@ sleeper::slept machine::rest(runner& r) {
   const auto may_sleep = [&](sleeper::descriptors& found) {
     const std::lock_guard hold(r.turns.lock());
     if (stop_.load(std::memory_order_relaxed) || r.turns.visited() || take_turns(r)) return false;
-    return std::all_of(r.devices.begin(), r.devices.end(), [&](device* d) { return rests(*d, found); });
+    return std::ranges::all_of(r.devices, [&](device* d) { return rests(*d, found); });
   };
   sleeper::descriptors none;
   if (!r.sleep.can_sleep() || !may_sleep(none)) return sleeper::slept::no;
@@ -146,8 +146,8 @@ void machine::run(runner& r) {
 
 void machine::add(device* d) {
   const std::lock_guard alone(members_);
-  auto fewest = std::min_element(runners_.begin(), runners_.end(),
-                                 [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
+  auto fewest = std::ranges::min_element(
+      runners_, [](const auto& a, const auto& b) { return a->devices.size() < b->devices.size(); });
   runner& r = **fewest;
   {
     const auto hold = r.turns.visit();

@@ -2,8 +2,6 @@
 // What the decoders of all families have in common: how an entry is begun, what breaking a rule means, how an outcome
 // is said in a family's own numbers.
 #pragma once
-#include <cstdint>
-
 #include "proxy/op.hpp"
 
 namespace xio::proxy {

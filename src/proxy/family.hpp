@@ -2,10 +2,7 @@
 // What the host must know of a format of entries to lay a queue pair out in memory. One file per family fills one of
 // these: the proxy's own here, those of software NICs in src/model/nic. transport/software.cpp lists them.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "base/options.hpp"
 #include "proxy/ring_memory.hpp"

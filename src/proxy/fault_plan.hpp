@@ -2,7 +2,6 @@
 // Faults on purpose, for tests: asked once per op, before it is carried out.
 #pragma once
 #include <chrono>
-#include <cstdint>
 
 #include "proxy/op.hpp"
 

@@ -13,7 +13,7 @@ bool is_sound(const region& r) { return r.bytes != 0 && r.base + r.bytes > r.bas
 
 std::uint32_t key_table::add(const region& r) {
   if (!is_sound(r)) return 0;
-  auto free = std::find_if(rows_.begin(), rows_.end(), [](const row& x) { return x.key == 0; });
+  auto free = std::ranges::find_if(rows_, [](const row& x) { return x.key == 0; });
   if (free == rows_.end()) free = rows_.insert(rows_.end(), row{});
   const auto index = static_cast<std::uint32_t>(free - rows_.begin()) + 1;
   free->key = (((seed_ << 10) + index) << 8) | (++made_ & 0xff);

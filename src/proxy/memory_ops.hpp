@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What an op does to memory that is at hand: used by the end that carries it out, wherever the op came from.
 #pragma once
-#include <cstdint>
-
 #include "base/payload.hpp"
 #include "proxy/keys.hpp"
-#include "proxy/op.hpp"
 
 namespace xio::proxy {
 

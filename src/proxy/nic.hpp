@@ -3,16 +3,12 @@
 // completes in error and its queue pair is dead.
 #pragma once
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "progress/machine.hpp"
 #include "progress/turn_lock.hpp"
 #include "proxy/fabric.hpp"
-#include "proxy/fault_plan.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"
 #include "proxy/queue_rota.hpp"

@@ -7,14 +7,11 @@
 
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "proxy/ofi_provider.hpp"
-#include "proxy/op.hpp"
 
 namespace xio::proxy::ofi {
 
@@ -71,8 +68,7 @@ class endpoint {
   // A living peer's NIC needs less; all queue pairs of the PE wait meanwhile.
   static constexpr std::chrono::milliseconds k_drain{100};
   void hurry() { patient_ = false; }  // the end does not wait
-  endpoint(const endpoint&) = delete;
-  endpoint& operator=(const endpoint&) = delete;
+  endpoint& operator=(endpoint&&) = delete;
 
   const provider& by() const { return by_; }
   fid_ep* handle() const { return ep_.get(); }

@@ -94,8 +94,7 @@ op_error executor::check(const op& o) const {
 
 // Where the op's remote bytes are, as the provider addresses them.
 op_error executor::locate(remote_place& to, const op& o) const {
-  const auto found = std::find_if(w_.theirs->begin(), w_.theirs->end(),
-                                  [&](const remote_memory& r) { return r.rkey == o.remote_key; });
+  const auto found = std::ranges::find_if(*w_.theirs, [&](const remote_memory& r) { return r.rkey == o.remote_key; });
   if (found == w_.theirs->end()) return {outcome::remote_access, rule::remote_key};
   const std::uint64_t at = o.remote - found->base;
   if (o.remote < found->base || at > found->bytes || o.bytes > found->bytes - at)
@@ -334,7 +333,7 @@ bool executor::ended(op_error* how) {
   if (oldest.end <= done_) {
     *how = oldest.refused;
   } else {
-    if (!failed_ || std::any_of(under_way_.begin(), under_way_.end(), [](auto n) { return n != 0; })) return false;
+    if (!failed_ || std::ranges::any_of(under_way_, [](auto n) { return n != 0; })) return false;
     *how = failed_;
   }
   if (oldest.refused) {

@@ -3,14 +3,9 @@
 // to other peers share. A message that the provider would not keep in order is posted when those before it have
 // completed.
 #pragma once
-#include <array>
 #include <chrono>
-#include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "base/payload.hpp"
 #include "base/run_clock.hpp"

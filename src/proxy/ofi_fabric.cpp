@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -201,18 +200,16 @@ ofi_fabric::group ofi_fabric::make_group() {
 // All queue pairs that are made together get their addresses, PE by PE, before the first is connected. So those of one
 // ctx come into the same group.
 ofi_fabric::group& ofi_fabric::group_without(int pe) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const group& g) {
-    return !g.is_whole && g.numbers[static_cast<std::size_t>(pe)] == 0;
-  });
+  const auto found = std::ranges::find_if(
+      groups_, [&](const group& g) { return !g.is_whole && g.numbers[static_cast<std::size_t>(pe)] == 0; });
   if (found != groups_.end()) return *found;
   groups_.push_back(make_group());
   return groups_.back();
 }
 
 ofi_fabric::group* ofi_fabric::group_of(std::uint32_t number) {
-  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const group& g) {
-    return std::find(g.numbers.begin(), g.numbers.end(), number) != g.numbers.end();
-  });
+  const auto found = std::ranges::find_if(
+      groups_, [&](const group& g) { return std::ranges::find(g.numbers, number) != g.numbers.end(); });
   return found == groups_.end() ? nullptr : &*found;
 }
 
@@ -264,7 +261,7 @@ std::unique_ptr<executor> ofi_fabric::connect(std::uint32_t number, int pe, cons
 ofi_fabric::group* ofi_fabric::take_out(std::uint32_t number) {
   group* g = group_of(number);
   if (g == nullptr) return nullptr;
-  std::replace(g->numbers.begin(), g->numbers.end(), number, std::uint32_t{0});
+  std::ranges::replace(g->numbers, number, std::uint32_t{0});
   return --g->members == 0 ? g : nullptr;
 }
 

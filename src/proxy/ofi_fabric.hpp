@@ -3,13 +3,8 @@
 // send by an endpoint of their own, which goes with the last of them.
 #pragma once
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <list>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "gpu/memory.hpp"
 #include "proxy/fabric.hpp"

@@ -4,11 +4,9 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/kept_handlers.hpp"

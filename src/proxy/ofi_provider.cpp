@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/kept_handlers.hpp"
@@ -134,7 +133,7 @@ void add_domains(const library& l, const fi_info* all, const std::string& provid
     // Of verbs connections are meant. libfabric 1.17 crashes in what it lays over its datagrams.
     if (found_name == "verbs;ofi_rxd" && provider != found_name) continue;
     const std::string_view name = i->domain_attr->name;
-    if (std::none_of(found.begin(), found.end(), [&](const auto& f) { return f->domain_attr->name == name; }))
+    if (std::ranges::none_of(found, [&](const auto& f) { return f->domain_attr->name == name; }))
       found.push_back(copy_of(l, *i));
   }
 }

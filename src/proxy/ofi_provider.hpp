@@ -2,9 +2,7 @@
 // A domain of one provider of libfabric, opened: what it offers, its peers' addresses, and memory that is registered
 // with it.
 #pragma once
-#include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "proxy/ofi_library.hpp"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/ofi_trial.hpp"
 
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
@@ -44,8 +41,7 @@ class bench {
     }
   }
   ~bench() { end(); }
-  bench(const bench&) = delete;
-  bench& operator=(const bench&) = delete;
+  bench& operator=(bench&&) = delete;
 
   unsigned char* at(std::size_t place) { return reinterpret_cast<unsigned char*>(memory_.data()) + place; }
   std::uint64_t word(std::size_t place) {

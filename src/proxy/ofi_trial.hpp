@@ -2,7 +2,6 @@
 // Whether a provider does what it announces: each kind of op once, between this PE and itself. Providers list calls
 // that are stubs, and orders that do not hold.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "proxy/fabric.hpp"

@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t k_most_depth = 32768;
 // Every word of an entry says by itself that it is there, so lanes that fill one together would have to know words.
 constexpr std::uint32_t k_gather_bytes = 0;
+constexpr std::uint32_t k_atomics = dev::nic_masked | dev::nic_native_4;
 
 std::size_t completion_bytes(std::uint32_t) { return w::k_completion_bytes; }
 std::size_t aux_bytes(std::uint32_t) { return 0; }
@@ -42,19 +43,9 @@ std::unique_ptr<wire_queue> decode(const dev::ring_view& v, const queue_plan& pl
 }  // namespace
 
 const family& proxy_family() {
-  static const family row{"proxy",
-                          dev::ring_kind::proxy,
-                          w::k_entry_bytes,
-                          k_most_depth,
-                          w::k_inline_bytes,
-                          k_gather_bytes,
-                          dev::nic_masked | dev::nic_native_4,
-                          0,
-                          completion_bytes,
-                          aux_bytes,
-                          set_fields,
-                          prepare,
-                          decode};
+  static const family row{
+      "proxy", dev::ring_kind::proxy, w::k_entry_bytes, k_most_depth, w::k_inline_bytes, k_gather_bytes, k_atomics,
+      0,       completion_bytes,      aux_bytes,        set_fields,   prepare,           decode};
   return row;
 }
 

@@ -2,8 +2,6 @@
 // The neutral dialect of include/xio/wire/proxy.hpp: entries whose words are valid each by itself, a count for
 // completion.
 #pragma once
-#include <cstdint>
-
 #include "proxy/ring_memory.hpp"
 #include "proxy/wire_queue.hpp"
 #include "xio/wire/proxy.hpp"

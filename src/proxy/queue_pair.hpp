@@ -2,8 +2,6 @@
 // A queue pair: takes ops off its wire queue one by one and in order, has them carried out, completes them in order.
 // After the first failure it is in error for good and drops what comes.
 #pragma once
-#include <chrono>
-#include <cstdint>
 #include <deque>
 #include <memory>
 

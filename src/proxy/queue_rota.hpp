@@ -26,7 +26,7 @@ class queue_rota {
     return nullptr;
   }
   bool erase(std::uint32_t number) {
-    const auto e = std::find_if(all_.begin(), all_.end(), [&](const entry& x) { return x.queue->number() == number; });
+    const auto e = std::ranges::find_if(all_, [&](const entry& x) { return x.queue->number() == number; });
     if (e == all_.end()) return false;
     if (e < all_.begin() + static_cast<std::ptrdiff_t>(n_busy_)) --n_busy_;
     all_.erase(e);
@@ -40,7 +40,7 @@ class queue_rota {
   // After a turn of each: whether all rest.
   template <class Turn>
   bool all_rest(Turn&& turn) {
-    return std::none_of(all_.begin(), all_.end(), [&](entry& e) { return turn(*e.queue) || !e.queue->at_rest(); });
+    return std::ranges::none_of(all_, [&](entry& e) { return turn(*e.queue) || !e.queue->at_rest(); });
   }
 
   // turn(queue), which is true if it had work, for those whose turn it is. True if any had.

@@ -4,7 +4,6 @@
 // there before what the next one writes.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #include "base/payload.hpp"

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Both ends' memory is mapped in this process: ops are copies and atomics, one at a time.
 #pragma once
-#include <chrono>
-#include <functional>
-#include <map>
-#include <memory>
-
-#include "base/payload.hpp"
 #include "base/run_clock.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/immediate_desk.hpp"
-#include "proxy/keys.hpp"
 #include "proxy/memory_ops.hpp"
 #include "proxy/shm_gates.hpp"
 

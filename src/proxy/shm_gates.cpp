@@ -9,9 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <thread>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

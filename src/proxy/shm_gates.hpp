@@ -5,13 +5,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <map>
-#include <memory>
-#include <vector>
 
 #include "base/other_process.hpp"
-#include "base/unique_fd.hpp"
 #include "proxy/fabric.hpp"
 
 namespace xio::proxy {
@@ -21,8 +17,7 @@ class gate_words {
  public:
   explicit gate_words(int fd, other_process owner = {});  // throws
   ~gate_words();
-  gate_words(const gate_words&) = delete;
-  gate_words& operator=(const gate_words&) = delete;
+  gate_words& operator=(gate_words&&) = delete;
 
   // On lines of their own: different peers write to them.
   static constexpr std::size_t k_count = 16384;

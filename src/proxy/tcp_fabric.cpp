@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
-#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
@@ -171,7 +170,7 @@ void tcp_fabric::forget(std::uint32_t number) { pairs_.erase(number); }
 void tcp_fabric::accept() {
   for (std::size_t i = 0; i < k_visitors; ++i) {
     const bool full = visitors_.size() >= k_visitors;
-    const auto oldest = std::find_if(visitors_.begin(), visitors_.end(), [](const auto& v) { return v.is_stranger(); });
+    const auto oldest = std::ranges::find_if(visitors_, [](const auto& v) { return v.is_stranger(); });
     if (full && oldest == visitors_.end()) return;
     int err = 0;
     unique_fd fd = tcp::accept_one(listener_.fd.get(), err);
@@ -234,7 +233,7 @@ bool tcp_fabric::at_rest(sleeper::descriptors& found) {
   const auto acts = [](const tcp::link& way) { return way.waiting() || way.has_output(); };
   // Without a descriptor for it a call stays, and the listener with it would wake at once, again and again.
   if (said_full_ || !visitors_.empty() || (mirror_ != nullptr && acts(*mirror_))) return false;
-  if (std::any_of(links_.begin(), links_.end(), [&](const auto& l) { return acts(*l.second); })) return false;
+  if (std::ranges::any_of(links_, [&](const auto& l) { return acts(*l.second); })) return false;
   found.push_back({room_.ready.get(), POLLIN, 0});
   return true;
 }

@@ -3,13 +3,9 @@
 #pragma once
 #include <list>
 #include <map>
-#include <memory>
 #include <unordered_map>
-#include <vector>
 
-#include "base/payload.hpp"
 #include "proxy/fabric.hpp"
-#include "proxy/keys.hpp"
 #include "proxy/tcp_requester.hpp"
 #include "proxy/tcp_responder.hpp"
 #include "proxy/tcp_settings.hpp"

@@ -9,11 +9,9 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -3,12 +3,10 @@
 // come in many at a time. A link that has failed once stays failed.
 #pragma once
 #include <algorithm>
-#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "proxy/frame_faults.hpp"
 #include "proxy/tcp_handshake.hpp"
@@ -62,7 +60,7 @@ class link {
   // Queue pairs that wait for room take turns. True: `who` may put one frame; else it stands in line from here on,
   // until it has its turn or leaves.
   bool has_turn(const void* who);
-  bool stands_in_line(const void* who) const { return std::find(line_.begin(), line_.end(), who) != line_.end(); }
+  bool stands_in_line(const void* who) const { return std::ranges::find(line_, who) != line_.end(); }
   void leave_line(const void* who) { std::erase(line_, who); }
 
   // Room for the payload of the frame, payload_of(h) bytes, to be filled before put(). Null if the link is not up.

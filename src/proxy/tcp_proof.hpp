@@ -14,9 +14,7 @@
 // under a key of its direction and the record's number as nonce: what was altered, left out, repeated or
 // moved is noticed. Payload is not encrypted, as it is not on an RDMA network; a tag costs a third of encrypting.
 #pragma once
-#include <array>
 #include <cstddef>
-#include <cstdint>
 
 #include "base/ephemeral_key.hpp"
 #include "proxy/tcp_frames.hpp"
@@ -64,9 +62,7 @@ bool agree(const tcp_key& key, const hello& h, const reply& a, const ephemeral_k
 // Seals the records of one direction, or checks them.
 class seal {
  public:
-  seal() = default;
-  seal(const seal&) = delete;
-  seal& operator=(const seal&) = delete;
+  seal& operator=(seal&&) = delete;
   void start(const tcp_key& key);  // of its direction
   void put(record_head& head, const unsigned char* body);
   bool check(const record_head& head, const unsigned char* body);

@@ -3,12 +3,6 @@
 // long as a NIC's RC transport tries. The stream loses nothing; what faults on purpose lose is sent again, from the
 // first frame that is missing on (go-back-N).
 #pragma once
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "base/payload.hpp"
 #include "proxy/executor.hpp"
 #include "proxy/keys.hpp"

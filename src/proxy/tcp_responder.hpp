@@ -2,8 +2,6 @@
 // The receiving half of a queue pair over TCP: accepts frames in order only, carries each out once, replies.
 #pragma once
 #include <array>
-#include <cstdint>
-#include <memory>
 
 #include "base/payload.hpp"
 #include "proxy/keys.hpp"

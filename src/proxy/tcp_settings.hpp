@@ -3,9 +3,7 @@
 #pragma once
 #include <array>
 #include <chrono>
-#include <cstdint>
 #include <cstring>
-#include <functional>
 #include <string>
 
 #include "base/options.hpp"

@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
@@ -36,7 +34,7 @@ socket_address parse(const std::string& text) {
     host = text.substr(1, end - 1);
     if (end + 1 < text.size()) port = text.substr(end + 2);
     if (end + 1 < text.size() && port.empty()) bad();
-  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+  } else if (std::ranges::count(text, ':') == 1) {
     host = text.substr(0, text.find(':'));
     port = text.substr(text.find(':') + 1);
     if (port.empty()) bad();

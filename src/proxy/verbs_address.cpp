@@ -29,7 +29,7 @@ constexpr std::size_t k_most_name = 63;  // behind it
 
 bool is_name(const std::string& device) {
   return !device.empty() && device.size() <= k_most_name &&
-         std::all_of(device.begin(), device.end(), [](unsigned char c) { return std::isgraph(c) != 0; });
+         std::ranges::all_of(device, [](unsigned char c) { return std::isgraph(c) != 0; });
 }
 
 bool is_sane(const wire_address& w, const std::string& device, bool queue) {

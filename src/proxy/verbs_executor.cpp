@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

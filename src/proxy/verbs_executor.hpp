@@ -3,7 +3,6 @@
 #pragma once
 #include <infiniband/verbs.h>
 
-#include <cstdint>
 #include <deque>
 #include <string>
 #include <vector>

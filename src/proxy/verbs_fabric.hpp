@@ -5,9 +5,6 @@
 #include <atomic>
 #include <deque>
 #include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "proxy/device_events.hpp"
 #include "proxy/fabric.hpp"

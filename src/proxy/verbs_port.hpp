@@ -3,7 +3,6 @@
 #pragma once
 #include <infiniband/verbs.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -218,7 +218,7 @@ std::optional<int> command_line::parse(int argc, char** argv) {
   take_unknown_words(app);
   try {
     std::vector<std::string> words = names_first(app, argc, argv);
-    std::reverse(words.begin(), words.end());  // as CLI11 takes them
+    std::ranges::reverse(words);  // as CLI11 takes them
     app.parse(std::move(words));
   } catch (const CLI::Success& e) {
     return ended(app.get_name().c_str(), app.exit(e));
@@ -238,7 +238,7 @@ std::optional<int> command_line::parse(int argc, char** argv) {
 std::optional<int> command_line::parse_before_program(std::vector<std::string> words, std::vector<std::string>& rest) {
   CLI::App& app = *app_;
   app.prefix_command();
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::ranges::reverse(words);  // as CLI11 takes them
   try {
     app.parse(std::move(words));
   } catch (const CLI::Success& e) {

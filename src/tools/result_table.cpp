@@ -60,9 +60,7 @@ struct result_table::state {
     return std::max<std::size_t>({f.name.size(), f.width, std::holds_alternative<std::string>(f.is) ? 6u : 8u});
   }
 
-  bool is_shown(const field& f) const {
-    return f.in_table && std::find(left_out.begin(), left_out.end(), f.name) == left_out.end();
-  }
+  bool is_shown(const field& f) const { return f.in_table && std::ranges::find(left_out, f.name) == left_out.end(); }
 
   void choose_columns(const std::vector<field>& row) {
     for (;;) {

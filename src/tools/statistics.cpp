@@ -16,7 +16,7 @@ std::size_t rank(std::size_t n, std::size_t of_10000) {
 
 statistics statistics_of(std::vector<double> samples) {
   if (samples.empty()) return {};
-  std::sort(samples.begin(), samples.end());
+  std::ranges::sort(samples);
   const std::size_t n = samples.size();
   statistics s;
   s.count = n;

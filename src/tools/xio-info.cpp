@@ -7,16 +7,12 @@
 // command line, files and devices that it names included; 3 if --preflight finds that something is missing.
 #include <cstdio>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
-#include "base/options.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-info/job_report.hpp"
 #include "tools/xio-info/section.hpp"
-#include "tools/xio-info/settings.hpp"
 #include "transport/software.hpp"
 
 namespace {

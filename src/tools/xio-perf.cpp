@@ -5,7 +5,6 @@
 //
 // Exit status: 0; 1 if something failed, wrong data included; 2 for a wrong command line, also where only the world
 // tells that it is.
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cstdio>

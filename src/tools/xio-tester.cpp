@@ -8,10 +8,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"

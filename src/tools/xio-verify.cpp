@@ -5,7 +5,6 @@
 // Exit status: 0 if every stage that ran has passed; 1 if one has not, or no GPU can be used (the report is written all
 // the same); 2 for a wrong command line, and then nothing was done; 130 if a signal ended it (the report has what was
 // found until then).
-#include <fmt/format.h>
 
 #include <cstdio>
 #include <filesystem>

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <filesystem>
+#include "base/first_line.hpp"
 
 namespace xio::topology {
 namespace {
@@ -29,13 +28,9 @@ std::string way_in(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> files_like(const std::string& root, const std::string& folder, const std::string& begin) {
-  namespace fs = std::filesystem;
   std::vector<std::string> all;
-  std::error_code error;
-  for (fs::directory_iterator at(root + folder, error), end; !error && at != end; at.increment(error))
-    if (const std::string name = at->path().filename().string(); name.rfind(begin, 0) == 0)
-      all.push_back(folder + "/" + name);
-  std::sort(all.begin(), all.end());
+  for (const auto& at : entries_of(root + folder))
+    if (const std::string name = at.filename(); name.starts_with(begin)) all.push_back(folder + "/" + name);
   return all;
 }
 

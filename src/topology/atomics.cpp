@@ -122,7 +122,7 @@ struct crossing {
 };
 
 bool redirects(const ports& up) {
-  return std::any_of(up.begin(), up.end(), [](const pci_function* p) {
+  return std::ranges::any_of(up, [](const pci_function* p) {
     return p->kind == port_kind::downstream && (p->acs_control & k_acs_redirect) != 0;
   });
 }
@@ -130,11 +130,11 @@ bool redirects(const ports& up) {
 // The first switch that both hang off turns requests, unless ACS sends them on to the root complex.
 crossing cross(const pci_tree& t, const pci_function& a, const pci_function& b) {
   crossing c{t.above(a), t.above(b), true};
-  const auto shared = std::find_first_of(c.up.begin(), c.up.end(), c.down.begin(), c.down.end());
+  const auto shared = std::ranges::find_first_of(c.up, c.down);
   if (shared == c.up.end() || (*shared)->kind != port_kind::upstream) return c;
   const ports below(c.up.begin(), shared);
   if (redirects(below)) return c;
-  c.down.erase(std::find(c.down.begin(), c.down.end(), *shared), c.down.end());
+  c.down.erase(std::ranges::find(c.down, *shared), c.down.end());
   c.up = below;
   c.across_root = false;
   return c;

@@ -4,15 +4,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 
 namespace xio::topology {
 namespace {
@@ -117,8 +115,7 @@ bool links_to_cpu_by_xgmi(const std::string& root, std::uint64_t n) {
 }
 
 kfd_node described(const std::string& root, const found_node& n, const std::vector<found_node>& all) {
-  const auto parts =
-      std::count_if(all.begin(), all.end(), [&](const found_node& other) { return other.bus_id == n.bus_id; });
+  const auto parts = std::ranges::count_if(all, [&](const found_node& other) { return other.bus_id == n.bus_id; });
   kfd_node out;
   out.number = static_cast<std::uint32_t>(n.number);
   out.bus_id = n.bus_id;
@@ -148,11 +145,9 @@ bool may_use(const std::string& root, std::uint64_t n, const properties& p) {
 bool shows_caches(const std::string& root, std::uint64_t n) {
   namespace fs = std::filesystem;
   const std::string node = root + "/sys/devices/system/node/node" + std::to_string(n);
-  std::error_code error, none;
-  for (fs::directory_iterator at(fs::exists(node, error) ? node : root + "/sys/devices/system/cpu", error), end;
-       !error && at != end; at.increment(error))
-    if (fs::exists(at->path() / "cache" / "index0", none)) return true;
-  return false;
+  std::error_code none;
+  return std::ranges::any_of(entries_of(fs::exists(node, none) ? node : root + "/sys/devices/system/cpu"),
+                             [&](const fs::path& at) { return fs::exists(at / "cache" / "index0", none); });
 }
 
 std::optional<std::uint64_t> kernel_number(const std::string& root, std::uint32_t number) {
@@ -186,7 +181,7 @@ std::optional<std::string> missing_for_runtime(const std::string& root) {
     return "there is no GPU in " + topology + "/nodes; dmesg says why the driver took none";
   }
   // One that may be opened is enough.
-  if (std::all_of(gpus.begin(), gpus.end(), [&](const found_node& n) {
+  if (std::ranges::all_of(gpus, [&](const found_node& n) {
         return get(n.is, "drm_render_minor") != 0 && refused(render_file(n.is), O_RDWR);
       }))
     return unopened;

@@ -89,7 +89,7 @@ std::vector<std::string> names_below(hwloc_obj_t o) {
   std::vector<std::string> names;
   for (hwloc_obj_t c = o->io_first_child; c != nullptr; c = c->next_sibling)
     if (c->type == HWLOC_OBJ_OS_DEVICE && c->name != nullptr) names.emplace_back(c->name);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 
@@ -141,7 +141,7 @@ std::vector<placed_device> machine_map::devices() const {
     if (r == device_role::gpu || r == device_role::nic || r == device_role::drive)
       all.push_back({bus_id_of(o), r, names_below(o), numa_node_of(tree_->topology, o), 0});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
   return all;
 }
 
@@ -171,7 +171,7 @@ std::vector<placed_device> machine_map::nearest(device_role kind, const std::str
     d.distance = distance(d.bus_id, gpu);
     some.push_back(std::move(d));
   }
-  std::stable_sort(some.begin(), some.end(), [](const auto& a, const auto& b) { return a.distance < b.distance; });
+  std::ranges::stable_sort(some, [](const auto& a, const auto& b) { return a.distance < b.distance; });
   return some;
 }
 

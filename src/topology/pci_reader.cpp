@@ -95,7 +95,7 @@ class reader {
       complain("reaches beyond the 4096 bytes of a function");
     auto& config = out_.back().config;
     if (config.size() < offset + row.size()) config.resize(offset + row.size(), 0xff);
-    std::copy(row.begin(), row.end(), config.begin() + static_cast<std::ptrdiff_t>(offset));
+    std::ranges::copy(row, config.begin() + static_cast<std::ptrdiff_t>(offset));
   }
 
   const std::string& file_;

@@ -61,7 +61,7 @@ const char* role_name(device_role r) {
 }
 
 pci_tree::pci_tree(std::vector<pci_function> functions) : functions_(std::move(functions)) {
-  std::sort(functions_.begin(), functions_.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+  std::ranges::sort(functions_, [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
 }
 
 const pci_function* pci_tree::find(const std::string& bus_id) const {
@@ -105,7 +105,7 @@ const pci_function* pci_tree::physical_of(const pci_function& f) const {
 
 // Vendors of devices for guests: virtio, QEMU, VMware, Hyper-V.
 bool pci_tree::in_guest() const {
-  return std::any_of(functions_.begin(), functions_.end(), [](const pci_function& f) {
+  return std::ranges::any_of(functions_, [](const pci_function& f) {
     for (const unsigned id : {0x1af4, 0x1b36, 0x15ad, 0x1414})
       if (f.vendor == id || (id == 0x1af4 && f.subsystem_vendor == id)) return true;
     return false;

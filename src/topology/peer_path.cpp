@@ -22,11 +22,8 @@ std::string device_folder(const surroundings& s, const pci_function& f) {
 
 std::vector<const pci_function*> drives_of_module(const surroundings& s) {
   std::vector<const pci_function*> all;
-  for (const pci_function& f : s.pci.functions()) {
-    std::error_code none;
-    const fs::path driver = fs::read_symlink(device_folder(s, f) + "/driver", none);
-    if (role_of(f) == device_role::drive && driver.filename() == "xio") all.push_back(&f);
-  }
+  for (const pci_function& f : s.pci.functions())
+    if (role_of(f) == device_role::drive && target_of(device_folder(s, f) + "/driver") == "xio") all.push_back(&f);
   return all;
 }
 
@@ -93,7 +90,7 @@ bool passes_on(const surroundings& s, const pci_function& f, bool same) {
 const pci_function* common_bridge(const pci_tree& t, const pci_function& a, const pci_function& b) {
   const auto of_a = t.above(a), of_b = t.above(b);
   for (const pci_function* p : of_a)
-    if (p->kind != port_kind::root_port && std::find(of_b.begin(), of_b.end(), p) != of_b.end()) return p;
+    if (p->kind != port_kind::root_port && std::ranges::find(of_b, p) != of_b.end()) return p;
   return nullptr;
 }
 

@@ -111,8 +111,7 @@ piece acs(const surroundings& s) {
               fmt::format("where the devices behind that switch need not be kept apart, as root: setpci -s {} "
                           "ECAP_ACS+6.w=0:{:x}",
                           f.bus_id, k_acs_redirect)};
-  if (const auto& all = s.pci.functions();
-      std::any_of(all.begin(), all.end(), [](const auto& f) { return !f.readable; }))
+  if (const auto& all = s.pci.functions(); std::ranges::any_of(all, [](const auto& f) { return !f.readable; }))
     return {"acs", piece_state::unknown, "configuration beyond 64 bytes cannot be read", "run as root"};
   return {"acs", piece_state::ok, "no switch sends transfers between devices up to the root complex", ""};
 }

@@ -3,7 +3,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
 #include <charconv>
 #include <sstream>
 
@@ -104,21 +103,16 @@ std::string sysfs_map::common(const std::string& a, const std::string& b) const 
 // A function has one name as a network interface and one as an RDMA device.
 std::vector<std::string> sysfs_map::names(const std::string& bus_id) const {
   std::vector<std::string> all;
-  for (const char* kind : {"net", "infiniband", "nvme"}) {
-    std::error_code error;
-    for (fs::directory_iterator at(folder_of(bus_id) + "/" + kind, error), end; !error && at != end;
-         at.increment(error))
-      all.push_back(at->path().filename().string());
-  }
-  std::sort(all.begin(), all.end());
+  for (const char* kind : {"net", "infiniband", "nvme"})
+    for (const fs::path& at : entries_of(folder_of(bus_id) + "/" + kind)) all.push_back(at.filename());
+  std::ranges::sort(all);
   return all;
 }
 
 std::vector<placed_device> sysfs_map::devices() const {
   std::vector<placed_device> all;
-  std::error_code error;
-  for (fs::directory_iterator at(folder_of(""), error), end; !error && at != end; at.increment(error)) {
-    const std::string id = at->path().filename().string();
+  for (const fs::path& at : entries_of(folder_of(""))) {
+    const std::string id = at.filename();
     pci_function f;
     // Base class, sub-class and programming interface, 8 bits each.
     f.device_class = static_cast<std::uint16_t>(number_in(first_line(folder_of(id) + "/class"), 16, 0u) >> 8);
@@ -126,7 +120,6 @@ std::vector<placed_device> sysfs_map::devices() const {
     if (role == device_role::gpu || role == device_role::nic || role == device_role::drive)
       all.push_back({id, role, names(id), numa_node(id), 0});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
   return all;
 }
 

@@ -3,11 +3,9 @@
 
 #include "model/fault_text.hpp"
 #include "model/nic/families.hpp"
-#include "model/nic/faults.hpp"
 #include "model/nvme/controller.hpp"
 #include "model/nvme/file_library.hpp"
 #include "model/nvme/mmio_bridge.hpp"
-#include "model/sdma/engine.hpp"
 #include "model/sdma/fault.hpp"
 
 namespace xio::software {

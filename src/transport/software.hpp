@@ -2,14 +2,8 @@
 // The software devices of this build, behind the interfaces by which the transports drive them. software.cpp is the one
 // file of src/transport that knows the model.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include "base/error.hpp"
 #include "base/option_words.hpp"
-#include "base/payload.hpp"
 #include "progress/machine.hpp"
 #include "proxy/family.hpp"
 #include "proxy/fault_plan.hpp"
@@ -18,7 +12,6 @@
 #include "transport/nvme/software_drive.hpp"
 #include "transport/sdma/software_engine.hpp"
 #include "xio/wire/sdma.hpp"
-#include "xio/xio.h"
 
 namespace xio::software {
 

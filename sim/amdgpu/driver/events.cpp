@@ -78,8 +78,7 @@ int events::wait(uapi::wait_events_args& a) {
     if (find(d.event_id) == nullptr) return EINVAL;
   const auto done = [&] {
     const auto is_ready = [&](const uapi::event_data& d) { return ready(d); };
-    return a.all != 0 ? std::all_of(asked.begin(), asked.end(), is_ready)
-                      : std::any_of(asked.begin(), asked.end(), is_ready);
+    return a.all != 0 ? std::ranges::all_of(asked, is_ready) : std::ranges::any_of(asked, is_ready);
   };
   bool happened = true;
   if (a.timeout_ms == 0xffffffffu)

@@ -3,7 +3,6 @@
 #include "amdgpu/driver/kfd_ioctls.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -295,8 +294,8 @@ constexpr row k_calls[] = {
 
 int kfd_ioctl(process& p, std::uint32_t request, void* argument) {
   const u32 number = request & 0xff, type = request >> 8 & 0xff, bytes = request >> 16 & 0x3fff;
-  const auto* found = std::find_if(std::begin(k_calls), std::end(k_calls),
-                                   [&](const row& r) { return r.number == number && type == k_ioctl_type; });
+  const auto* found =
+      std::ranges::find_if(k_calls, [&](const row& r) { return r.number == number && type == k_ioctl_type; });
   if (found == std::end(k_calls)) {
     if (p.chosen.log >= 1) std::fprintf(stderr, "software AMD GPU: ioctl %#x is not known: ENOTTY\n", request);
     return ENOTTY;

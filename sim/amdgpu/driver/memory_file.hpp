@@ -2,7 +2,6 @@
 // Files that hold a GPU's memory: memfds, whose names say what they are, so that a descriptor tells it to every process
 // that gets it: as a DMA-buf, or by a handle for IPC.
 #pragma once
-#include <sys/types.h>
 
 #include <cstdint>
 #include <optional>

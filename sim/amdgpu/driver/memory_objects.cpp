@@ -177,7 +177,7 @@ void memory_objects::lose(std::uint64_t at, std::uint64_t bytes) {
   {
     // Most calls have nothing to do with a GPU: they wait for no kernel.
     const std::lock_guard hold(lock_);
-    if (std::none_of(objects_.begin(), objects_.end(), is_lost)) return;
+    if (std::ranges::none_of(objects_, is_lost)) return;
   }
   const change now(gate_);
   const std::lock_guard hold(lock_);

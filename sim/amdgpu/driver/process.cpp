@@ -132,8 +132,8 @@ std::uint64_t process::lane_doorbells_of(unsigned gpu) {
 
 bool process::is_of_queue(std::uint64_t base, unsigned gpu) const {
   const std::lock_guard hold(lock_);
-  return base != 0 && std::any_of(bells_.begin(), bells_.end(), [&](const bell& b) {
-           return b.gpu == gpu && std::find(std::begin(b.buffers), std::end(b.buffers), base) != std::end(b.buffers);
+  return base != 0 && std::ranges::any_of(bells_, [&](const bell& b) {
+           return b.gpu == gpu && std::ranges::find(b.buffers, base) != std::end(b.buffers);
          });
 }
 
@@ -148,7 +148,7 @@ int process::place_of(const queue_kind& kind, unsigned gpu, place& out) const {
       const auto is_there = [&](const bell& b) {
         return b.gpu == gpu && b.engine == static_cast<int>(e) && b.number == static_cast<int>(q);
       };
-      if (std::any_of(bells_.begin(), bells_.end(), is_there)) continue;
+      if (std::ranges::any_of(bells_, is_there)) continue;
       out = {e, q};
       return 0;
     }
@@ -204,7 +204,7 @@ int process::create_queue(const queue_kind& kind, unsigned gpu, queue_request r,
 int process::destroy_queue(std::uint32_t id) {
   const std::lock_guard hold(lock_);
   if (const int failed = gpus.remove(id); failed != 0) return failed;
-  const auto bell_of = std::find_if(bells_.begin(), bells_.end(), [&](const bell& b) { return b.queue == id; });
+  const auto bell_of = std::ranges::find_if(bells_, [&](const bell& b) { return b.queue == id; });
   if (bell_of != bells_.end()) {
     doorbells_[bell_of->gpu].used[bell_of->slot] = false;
     bells_.erase(bell_of);

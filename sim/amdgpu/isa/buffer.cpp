@@ -125,10 +125,9 @@ void invalidate_by_scope(wave& w, const operation& o) {
   if (beyond_l2(w, o)) w.of->memory->invalidate();
 }
 
-#define ATOMIC(name, op)                                                        \
-  {"buffer_atomic_" name, "=iiii", atomic, nullptr, as(atomic_op::op), 4}, {    \
-    "buffer_atomic_" name "_x2", "=iiii", atomic, nullptr, as(atomic_op::op), 8 \
-  }
+#define ATOMIC(name, op)                                                      \
+  row("buffer_atomic_" name, "=iiii", atomic, nullptr, as(atomic_op::op), 4), \
+      row("buffer_atomic_" name "_x2", "=iiii", atomic, nullptr, as(atomic_op::op), 8)
 
 constexpr row rows[] = {
     AMDGPU_LOADS("buffer", "i=iii", load),
@@ -145,6 +144,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table buffer_rows() { return {rows, std::size(rows)}; }
+table buffer_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -84,7 +84,7 @@ bool read_modifier(operation& o, std::string_view text) {
       "offset", "offset0", "offset1", "quad_perm", "row_shl", "row_shr", "row_ror", "wave_shl", "wave_rol", "wave_shr",
       "wave_ror", "row_mirror", "row_half_mirror", "row_bcast", "row_newbcast", "row_mask", "bank_mask", "bound_ctrl",
       "row_share", "row_xmask", "dpp8", "fi"};
-  return std::find(std::begin(others), std::end(others), key) != std::end(others);
+  return std::ranges::find(others, key) != std::end(others);
 }
 
 // ---- from text to operation --------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ const row* find_row(std::string_view name) {
     for (const table& t : {salu_rows(), flow_rows(), smem_rows(), valu_integer_rows(), valu_float_rows(),
                            valu_half_rows(), valu_compare_rows(), valu_convert_rows(), valu_packed_rows(),
                            valu_lane_rows(), lds_rows(), flat_rows(), buffer_rows(), gfx1100_rows()})
-      for (unsigned i = 0; i < t.size; ++i) m->emplace(t.rows[i].name, &t.rows[i]);
+      for (const row& r : t) m->emplace(r.name, &r);
     return m;
   }();
   const auto found = all->find(name);
@@ -303,7 +303,7 @@ operation make_operation(const std::string& text, const std::uint32_t* raw, unsi
     if (!read_modifier(o, m) && r->form[0] != '*') return o;
   // On gfx942 a load looks past the L1 from agent scope on, which is sc1; sc0 alone is workgroup scope, both are the
   // system's (LLVM AMDGPUUsage, "Memory Model GFX942").
-  const auto written = [&](const char* key) { return std::find(p.mods.begin(), p.mods.end(), key) != p.mods.end(); };
+  const auto written = [&](const char* key) { return std::ranges::find(p.mods, key) != p.mods.end(); };
   if (name.find("_load_") != std::string_view::npos && (written("sc0") || written("sc1"))) {
     const bool agent = o.scope.scc;
     o.scope.scc = agent && o.scope.glc;

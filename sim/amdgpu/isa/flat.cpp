@@ -160,16 +160,14 @@ void store_scratch(wave& w, const operation& o) {
   scratch_store(w, o, scratch_base(w), offset, w.exec(), o.width, stored_rows(w, o, o.src[1], high));
 }
 
-#define ATOMIC(name, op)                                                                 \
-  {"flat_atomic_" name, "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 4},           \
-      {"flat_atomic_" name "_x2", "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 8}, \
-      {"global_atomic_" name, "i=iii?", atomic<false>, nullptr, as(atomic_op::op), 4}, { \
-    "global_atomic_" name "_x2", "i=iii?", atomic<false>, nullptr, as(atomic_op::op), 8  \
-  }
+#define ATOMIC(name, op)                                                                    \
+  row("flat_atomic_" name, "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 4),           \
+      row("flat_atomic_" name "_x2", "i=ii?", atomic<true>, nullptr, as(atomic_op::op), 8), \
+      row("global_atomic_" name, "i=iii?", atomic<false>, nullptr, as(atomic_op::op), 4),   \
+      row("global_atomic_" name "_x2", "i=iii?", atomic<false>, nullptr, as(atomic_op::op), 8)
 #define FLOAT_ATOMIC(name, op, width)                                                 \
-  {"flat_atomic_" name, "i=ii?", atomic<true>, nullptr, as(atomic_op::op), width}, {  \
-    "global_atomic_" name, "i=iii?", atomic<false>, nullptr, as(atomic_op::op), width \
-  }
+  row("flat_atomic_" name, "i=ii?", atomic<true>, nullptr, as(atomic_op::op), width), \
+      row("global_atomic_" name, "i=iii?", atomic<false>, nullptr, as(atomic_op::op), width)
 
 constexpr row rows[] = {
     AMDGPU_LOADS("flat", "i=i", load<true>),
@@ -188,6 +186,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table flat_rows() { return {rows, std::size(rows)}; }
+table flat_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -94,14 +94,8 @@ T greater(T a, T b) {
   return a < b ? b : a;
 }
 
-#define W2(name, f)                                                                            \
-  {                                                                                            \
-    name, "w=ww", vop, each<u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(f); }> \
-  }
-#define T3(name, form, T, f)                                               \
-  {                                                                        \
-    name, form, vop, each<T, T, T, [](T a, T b, T c) -> T { return (f); }> \
-  }
+#define W2(name, f) row(name, "w=ww", vop, each<u16, u16, [](u16 a, u16 b) -> u16 { return static_cast<u16>(f); }>)
+#define T3(name, form, T, f) row(name, form, vop, each<T, T, T, [](T a, T b, T c) -> T { return (f); }>)
 
 // ---- LDS -----------------------------------------------------------------------------------------------------------
 
@@ -162,6 +156,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table gfx1100_rows() { return {rows, std::size(rows)}; }
+table gfx1100_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -183,17 +183,14 @@ void swizzle(wave& w, const operation& o) {
 
 void nothing(wave&, const operation&) {}
 
-#define ATOMIC(name, type, data, op, width)                                        \
-  {"ds_" name "_" type, "=i" data, atomic, nullptr, as(atomic_op::op), width}, {   \
-    "ds_" name "_rtn_" type, "i=i" data, atomic, nullptr, as(atomic_op::op), width \
-  }
+#define ATOMIC(name, type, data, op, width)                                       \
+  row("ds_" name "_" type, "=i" data, atomic, nullptr, as(atomic_op::op), width), \
+      row("ds_" name "_rtn_" type, "i=i" data, atomic, nullptr, as(atomic_op::op), width)
 #define BOTH(name, kind, op) ATOMIC(name, kind "32", "i", op, 4), ATOMIC(name, kind "64", "i", op, 8)
 #define BOTH2(name, kind, op) ATOMIC(name, kind "32", "ii", op, 4), ATOMIC(name, kind "64", "ii", op, 8)
-#define TWO(name, form, f)                                                                    \
-  {"ds_" name "2_b32", form, f, nullptr, 0, 4}, {"ds_" name "2_b64", form, f, nullptr, 0, 8}, \
-      {"ds_" name "2st64_b32", form, f, nullptr, 1, 4}, {                                     \
-    "ds_" name "2st64_b64", form, f, nullptr, 1, 8                                            \
-  }
+#define TWO(name, form, f)                                                                          \
+  row("ds_" name "2_b32", form, f, nullptr, 0, 4), row("ds_" name "2_b64", form, f, nullptr, 0, 8), \
+      row("ds_" name "2st64_b32", form, f, nullptr, 1, 4), row("ds_" name "2st64_b64", form, f, nullptr, 1, 8)
 
 constexpr row rows[] = {
     {"ds_read_b32", "i=i", read, nullptr, 0, 4},
@@ -247,6 +244,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table lds_rows() { return {rows, std::size(rows)}; }
+table lds_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -54,25 +54,21 @@ constexpr std::uint8_t as(atomic_op op) { return static_cast<std::uint8_t>(op); 
 
 }  // namespace amdgpu
 
-#define AMDGPU_LOADS(prefix, form, f)                                                                   \
-  {prefix "_load_ubyte", form, f, nullptr, as(filling::zero), 1},                                       \
-      {prefix "_load_sbyte", form, f, nullptr, as(filling::sign), 1},                                   \
-      {prefix "_load_ushort", form, f, nullptr, as(filling::zero), 2},                                  \
-      {prefix "_load_sshort", form, f, nullptr, as(filling::sign), 2},                                  \
-      {prefix "_load_ubyte_d16", form, f, nullptr, as(filling::d16), 1},                                \
-      {prefix "_load_ubyte_d16_hi", form, f, nullptr, as(filling::d16_hi), 1},                          \
-      {prefix "_load_sbyte_d16", form, f, nullptr, as(filling::d16_sign), 1},                           \
-      {prefix "_load_sbyte_d16_hi", form, f, nullptr, as(filling::d16_hi_sign), 1},                     \
-      {prefix "_load_short_d16", form, f, nullptr, as(filling::d16), 2},                                \
-      {prefix "_load_short_d16_hi", form, f, nullptr, as(filling::d16_hi), 2},                          \
-      {prefix "_load_dword", form, f, nullptr, 0, 4}, {prefix "_load_dwordx2", form, f, nullptr, 0, 8}, \
-      {prefix "_load_dwordx3", form, f, nullptr, 0, 12}, {                                              \
-    prefix "_load_dwordx4", form, f, nullptr, 0, 16                                                     \
-  }
-#define AMDGPU_STORES(prefix, form, f)                                                                         \
-  {prefix "_store_byte", form, f, nullptr, 0, 1}, {prefix "_store_byte_d16_hi", form, f, nullptr, 1, 1},       \
-      {prefix "_store_short", form, f, nullptr, 0, 2}, {prefix "_store_short_d16_hi", form, f, nullptr, 1, 2}, \
-      {prefix "_store_dword", form, f, nullptr, 0, 4}, {prefix "_store_dwordx2", form, f, nullptr, 0, 8},      \
-      {prefix "_store_dwordx3", form, f, nullptr, 0, 12}, {                                                    \
-    prefix "_store_dwordx4", form, f, nullptr, 0, 16                                                           \
-  }
+#define AMDGPU_LOADS(prefix, form, f)                                                                         \
+  row(prefix "_load_ubyte", form, f, nullptr, as(filling::zero), 1),                                          \
+      row(prefix "_load_sbyte", form, f, nullptr, as(filling::sign), 1),                                      \
+      row(prefix "_load_ushort", form, f, nullptr, as(filling::zero), 2),                                     \
+      row(prefix "_load_sshort", form, f, nullptr, as(filling::sign), 2),                                     \
+      row(prefix "_load_ubyte_d16", form, f, nullptr, as(filling::d16), 1),                                   \
+      row(prefix "_load_ubyte_d16_hi", form, f, nullptr, as(filling::d16_hi), 1),                             \
+      row(prefix "_load_sbyte_d16", form, f, nullptr, as(filling::d16_sign), 1),                              \
+      row(prefix "_load_sbyte_d16_hi", form, f, nullptr, as(filling::d16_hi_sign), 1),                        \
+      row(prefix "_load_short_d16", form, f, nullptr, as(filling::d16), 2),                                   \
+      row(prefix "_load_short_d16_hi", form, f, nullptr, as(filling::d16_hi), 2),                             \
+      row(prefix "_load_dword", form, f, nullptr, 0, 4), row(prefix "_load_dwordx2", form, f, nullptr, 0, 8), \
+      row(prefix "_load_dwordx3", form, f, nullptr, 0, 12), row(prefix "_load_dwordx4", form, f, nullptr, 0, 16)
+#define AMDGPU_STORES(prefix, form, f)                                                                               \
+  row(prefix "_store_byte", form, f, nullptr, 0, 1), row(prefix "_store_byte_d16_hi", form, f, nullptr, 1, 1),       \
+      row(prefix "_store_short", form, f, nullptr, 0, 2), row(prefix "_store_short_d16_hi", form, f, nullptr, 1, 2), \
+      row(prefix "_store_dword", form, f, nullptr, 0, 4), row(prefix "_store_dwordx2", form, f, nullptr, 0, 8),      \
+      row(prefix "_store_dwordx3", form, f, nullptr, 0, 12), row(prefix "_store_dwordx4", form, f, nullptr, 0, 16)

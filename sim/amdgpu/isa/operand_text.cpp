@@ -70,6 +70,7 @@ bool parse_constant(std::string_view text, operand& o) {
   return true;
 }
 
+// Two SGPRs have halves, whose names end in _lo and _hi.
 struct named {
   const char* name;
   unsigned index, dwords;
@@ -77,19 +78,11 @@ struct named {
 };
 
 constexpr named names[] = {{"vcc", reg::vcc, 2, false},
-                           {"vcc_lo", reg::vcc, 1, false},
-                           {"vcc_hi", reg::vcc + 1, 1, false},
                            {"exec", reg::exec, 2, false},
-                           {"exec_lo", reg::exec, 1, false},
-                           {"exec_hi", reg::exec + 1, 1, false},
                            {"m0", reg::m0, 1, false},
                            {"null", reg::nowhere, 1, false},
                            {"flat_scratch", reg::flat_scratch, 2, false},
-                           {"flat_scratch_lo", reg::flat_scratch, 1, false},
-                           {"flat_scratch_hi", reg::flat_scratch + 1, 1, false},
                            {"xnack_mask", reg::xnack, 2, false},
-                           {"xnack_mask_lo", reg::xnack, 1, false},
-                           {"xnack_mask_hi", reg::xnack + 1, 1, false},
                            {"src_shared_base", reg::shared_base, 2, true},
                            {"src_shared_limit", reg::shared_limit, 2, true},
                            {"src_private_base", reg::private_base, 2, true},
@@ -207,11 +200,13 @@ bool parse_operand(std::string_view text, char type, operand& o, bool reads) {
     o.where = place::constant;
     return true;
   }
+  const bool high = text.ends_with("_hi"), half = high || text.ends_with("_lo");
+  const std::string_view whole = text.substr(0, text.size() - (half ? 3 : 0));
   for (const named& n : names)
-    if (text == n.name) {
+    if (whole == n.name && (!half || (n.dwords == 2 && !n.special))) {
       o.where = n.special ? place::special : place::sgpr;
-      o.index = static_cast<std::uint16_t>(n.index);
-      o.dwords = static_cast<std::uint8_t>(n.dwords);
+      o.index = static_cast<std::uint16_t>(n.index + high);
+      o.dwords = static_cast<std::uint8_t>(half ? 1 : n.dwords);
       return true;
     }
   return parse_register(text, o);

@@ -2,7 +2,8 @@
 // A decoded instruction: a function to call and where its operands are. It is made once per address.
 #pragma once
 #include <memory>
-#include <string_view>
+#include <span>
+#include <string>
 
 #include "amdgpu/memory/port.hpp"
 #include "amdgpu/report/counters.hpp"
@@ -28,7 +29,7 @@ constexpr unsigned flat_scratch = 102, xnack = 104, vcc = 106, ttmp0 = 108, m0 =
 constexpr unsigned nowhere = 128;
 // Numbers of sources that are no registers.
 constexpr unsigned shared_base = 235, shared_limit = 236, private_base = 237, private_limit = 238, pops = 239,
-                   vccz = 251, execz = 252, scc = 253, lds_direct = 254;
+                   vccz = 251, execz = 252, scc = 253;
 // AGPRs follow the 256 VGPRs.
 constexpr unsigned agpr0 = 256;
 }  // namespace reg
@@ -71,7 +72,7 @@ struct operation {
   std::uint8_t variant = 0;  // meaning belongs to the handler
   count kind = count::other;
   bool plain = true;  // no modifiers: the fast path
-  bool ends_turn = false, slow_halves = false;
+  bool ends_turn = false;
   std::int32_t offset = 0, offset2 = 0;
   std::uint32_t immediate = 0;  // SOPK, SOPP, s_waitcnt
   scope_bits scope;
@@ -102,17 +103,17 @@ struct row {
   const char* name;
   const char* form;
   handler run;
-  lane_function lanes_do = nullptr;
-  std::uint8_t variant = 0, width = 0;
+  lane_function lanes_do;
+  std::uint8_t variant, width;
+  constexpr row(const char* n, const char* f, handler h, lane_function l = nullptr, std::uint8_t v = 0,
+                std::uint8_t bytes = 0)
+      : name(n), form(f), run(h), lanes_do(l), variant(v), width(bytes) {}
 };
 
 // Finds a mnemonic in all tables; null if none has it.
 const row* find_row(std::string_view name);
 
-struct table {
-  const row* rows;
-  unsigned size;
-};
+using table = std::span<const row>;
 table salu_rows();
 table flow_rows();
 table smem_rows();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Program flow: branches, calls, ends, waits, traps and messages, of SOP1, SOPK and SOPP (MI200 ISA, chapters 4 and
 // 12).
-#include <iterator>
 
 #include "amdgpu/isa/under_way.hpp"
 
@@ -86,10 +85,7 @@ void sendmsg(wave& w, const operation& o) {
   if ((o.immediate & 0xf) == 1 && how.interrupt) how.interrupt(how.interrupt_argument, w.s[reg::m0] & 0xffffff);
 }
 
-#define BRANCH(name, condition)                                                \
-  {                                                                            \
-    "s_cbranch_" name, "*", branch_if<[](const wave& w) { return condition; }> \
-  }
+#define BRANCH(name, condition) row("s_cbranch_" name, "*", branch_if<[](const wave& w) { return condition; }>)
 
 constexpr row rows[] = {
     {"s_branch", "*", jump},
@@ -129,6 +125,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table flow_rows() { return {rows, std::size(rows)}; }
+table flow_rows() { return rows; }
 
 }  // namespace amdgpu

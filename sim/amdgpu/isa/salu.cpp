@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Scalar arithmetic: SOP1, SOP2, SOPK, SOPC (MI200 ISA, chapters 5 and 12.1 to 12.4).
 #include <bit>
-#include <iterator>
 
 #include "amdgpu/isa/clock.hpp"
 #include "amdgpu/isa/wave.hpp"
@@ -241,31 +240,22 @@ u32 shift_add(u32 a, u32 b, bool& scc) {
   return static_cast<u32>(sum);
 }
 
-#define TWO(name, form, D, A, B, ...)                       \
-  {                                                         \
-    name, form, two<D, A, B, [](A a, B b, bool& scc) -> D { \
-      (void)scc;                                            \
-      __VA_ARGS__                                           \
-    }>                                                      \
-  }
-#define BITS2(name, op)                                                                   \
-  {name "_b32", "s=ss", two_nz<u32, u32, u32, [](u32 a, u32 b) -> u32 { return op; }>}, { \
-    name "_b64", "S=SS", two_nz<u64, u64, u64, [](u64 a, u64 b) -> u64 { return op; }>    \
-  }
-#define SAVE(name, op)                                                                            \
-  {"s_" name "_saveexec_b64", "S=S", saveexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>}, { \
-    "s_" name "_saveexec_b32", "s=s", saveexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>    \
-  }
-#define WRITE(name, op)                                                                       \
-  {"s_" name "_wrexec_b64", "S=S", wrexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>}, { \
-    "s_" name "_wrexec_b32", "s=s", wrexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>    \
-  }
-#define COMPARE(name, op)                                                                      \
-  {"s_cmp_" name "_i32", "=ss", compare<i32, i32, [](i32 a, i32 b) { return (a op b); }>},     \
-      {"s_cmp_" name "_u32", "=ss", compare<u32, u32, [](u32 a, u32 b) { return (a op b); }>}, \
-      {"s_cmpk_" name "_i32", "=sx", cmpk<i32, [](i32 a, i32 b) { return (a op b); }>}, {      \
-    "s_cmpk_" name "_u32", "=sx", cmpk<u32, [](u32 a, u32 b) { return (a op b); }>             \
-  }
+#define TWO(name, form, D, A, B, ...) \
+  row(name, form, two<D, A, B, [](A a, B b, [[maybe_unused]] bool& scc) -> D { __VA_ARGS__ }>)
+#define BITS2(name, op)                                                                    \
+  row(name "_b32", "s=ss", two_nz<u32, u32, u32, [](u32 a, u32 b) -> u32 { return op; }>), \
+      row(name "_b64", "S=SS", two_nz<u64, u64, u64, [](u64 a, u64 b) -> u64 { return op; }>)
+#define SAVE(name, op)                                                                             \
+  row("s_" name "_saveexec_b64", "S=S", saveexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>), \
+      row("s_" name "_saveexec_b32", "s=s", saveexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>)
+#define WRITE(name, op)                                                                        \
+  row("s_" name "_wrexec_b64", "S=S", wrexec<u64, [](u64 a, u64 exec) -> u64 { return op; }>), \
+      row("s_" name "_wrexec_b32", "s=s", wrexec<u32, [](u32 a, u32 exec) -> u32 { return op; }>)
+#define COMPARE(name, op)                                                                         \
+  row("s_cmp_" name "_i32", "=ss", compare<i32, i32, [](i32 a, i32 b) { return (a op b); }>),     \
+      row("s_cmp_" name "_u32", "=ss", compare<u32, u32, [](u32 a, u32 b) { return (a op b); }>), \
+      row("s_cmpk_" name "_i32", "=sx", cmpk<i32, [](i32 a, i32 b) { return (a op b); }>),        \
+      row("s_cmpk_" name "_u32", "=sx", cmpk<u32, [](u32 a, u32 b) { return (a op b); }>)
 
 constexpr row rows[] = {
     TWO("s_add_u32", "s=ss", u32, u32, u32, u32 d; scc = __builtin_add_overflow(a, b, &d); return d;),
@@ -395,6 +385,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table salu_rows() { return {rows, std::size(rows)}; }
+table salu_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Scalar memory: loads, the clocks, the scalar cache (MI200 ISA, chapter 7).
-#include <iterator>
 
 #include "amdgpu/isa/clock.hpp"
 #include "amdgpu/isa/wave.hpp"
@@ -79,6 +78,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table smem_rows() { return {rows, std::size(rows)}; }
+table smem_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -104,8 +104,8 @@ void wait_for_all(wave& w, const operation& o) {
 
 // Scalar loads come in any order: with one under way only lgkmcnt(0) says anything (MI200 ISA 4.4).
 void wait_for_lgkm(wave& w, unsigned left) {
-  const bool scalar = std::any_of(w.arrivals.begin(), w.arrivals.end(),
-                                  [](const arrival& a) { return a.by == arrival::counter::scalar; });
+  const bool scalar =
+      std::ranges::any_of(w.arrivals, [](const arrival& a) { return a.by == arrival::counter::scalar; });
   if (left && scalar) return;
   const std::uint64_t through = w.issued_lds > left ? w.issued_lds - left : 0;
   std::erase_if(w.arrivals, [&](const arrival& a) { return a.by != arrival::counter::vm && a.number <= through; });

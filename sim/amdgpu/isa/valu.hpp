@@ -2,7 +2,6 @@
 // How VALU instructions are written down: as an expression per lane, which the compiler turns into loops over rows.
 // EXEC, modifiers, SDWA and DPP are not the expression's concern: `vop` prepares its sources and blends its result.
 #pragma once
-#include <iterator>
 
 #include "amdgpu/isa/wave.hpp"
 #include "amdgpu/memory/half.hpp"

@@ -25,19 +25,11 @@ bool in_class(Bits a, u32 classes) {
 }
 
 // Both forms of a comparison.
-#define PAIR(what, form, A, B, ...)                                               \
-  {"v_cmp_" what, form, vop_mask,                                                 \
-   compared<A, B,                                                                 \
-            [](A a, B b) -> bool {                                                \
-              (void)a, (void)b;                                                   \
-              return (__VA_ARGS__);                                               \
-            }>},                                                                  \
-  {                                                                               \
-    "v_cmpx_" what, form, vop_compare_exec, compared<A, B, [](A a, B b) -> bool { \
-      (void)a, (void)b;                                                           \
-      return (__VA_ARGS__);                                                       \
-    }>                                                                            \
-  }
+#define PAIR(what, form, A, B, ...)                                                                      \
+  row("v_cmp_" what, form, vop_mask,                                                                     \
+      compared<A, B, []([[maybe_unused]] A a, [[maybe_unused]] B b) -> bool { return (__VA_ARGS__); }>), \
+      row("v_cmpx_" what, form, vop_compare_exec,                                                        \
+          compared<A, B, []([[maybe_unused]] A a, [[maybe_unused]] B b) -> bool { return (__VA_ARGS__); }>)
 #define ORDERS(suffix, form, T)                                                                                        \
   PAIR("f_" suffix, form, T, T, false), PAIR("lt_" suffix, form, T, T, a < b), PAIR("eq_" suffix, form, T, T, a == b), \
       PAIR("le_" suffix, form, T, T, a <= b), PAIR("gt_" suffix, form, T, T, a > b),                                   \
@@ -69,6 +61,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_compare_rows() { return {rows, std::size(rows)}; }
+table valu_compare_rows() { return rows; }
 
 }  // namespace amdgpu

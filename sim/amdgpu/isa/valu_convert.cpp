@@ -46,14 +46,8 @@ u32 byte_put(float x, u32 which, u32 into) {
 
 i32 saturated16(i32 x) { return x < -32768 ? -32768 : (x > 32767 ? 32767 : x); }
 
-#define CONVERT(name, form, A, R, f)                       \
-  {                                                        \
-    name, form, vop, each<A, [](A a) -> R { return (f); }> \
-  }
-#define PACK(name, form, A, f)                                       \
-  {                                                                  \
-    name, form, vop, each<A, A, [](A a, A b) -> u32 { return (f); }> \
-  }
+#define CONVERT(name, form, A, R, f) row(name, form, vop, each<A, [](A a) -> R { return (f); }>)
+#define PACK(name, form, A, f) row(name, form, vop, each<A, A, [](A a, A b) -> u32 { return (f); }>)
 
 constexpr row rows[] = {
     CONVERT("v_cvt_f32_i32", "f=i", i32, float, static_cast<float>(a)),
@@ -89,6 +83,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_convert_rows() { return {rows, std::size(rows)}; }
+table valu_convert_rows() { return rows; }
 
 }  // namespace amdgpu

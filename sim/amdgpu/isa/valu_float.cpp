@@ -208,30 +208,15 @@ float turned(float x, bool cosine) {
   return static_cast<float>(cosine ? std::cos(angle) : std::sin(angle));
 }
 
-#define F1(name, f)                                                            \
-  {                                                                            \
-    name "_f32", "f=f", vop, each<float, [](float a) -> float { return (f); }> \
-  }
-#define D1(name, f)                                                               \
-  {                                                                               \
-    name "_f64", "d=d", vop, each<double, [](double a) -> double { return (f); }> \
-  }
-#define F2(name, f)                                                                             \
-  {                                                                                             \
-    name "_f32", "f=ff", vop, each<float, float, [](float a, float b) -> float { return (f); }> \
-  }
-#define D2(name, f)                                                                                  \
-  {                                                                                                  \
-    name "_f64", "d=dd", vop, each<double, double, [](double a, double b) -> double { return (f); }> \
-  }
-#define F3(name, form, f)                                                                                     \
-  {                                                                                                           \
-    name "_f32", form, vop, each<float, float, float, [](float a, float b, float c) -> float { return (f); }> \
-  }
-#define D3(name, form, f)                                                                                            \
-  {                                                                                                                  \
-    name "_f64", form, vop, each<double, double, double, [](double a, double b, double c) -> double { return (f); }> \
-  }
+#define F1(name, f) row(name "_f32", "f=f", vop, each<float, [](float a) -> float { return (f); }>)
+#define D1(name, f) row(name "_f64", "d=d", vop, each<double, [](double a) -> double { return (f); }>)
+#define F2(name, f) row(name "_f32", "f=ff", vop, each<float, float, [](float a, float b) -> float { return (f); }>)
+#define D2(name, f) \
+  row(name "_f64", "d=dd", vop, each<double, double, [](double a, double b) -> double { return (f); }>)
+#define F3(name, form, f) \
+  row(name "_f32", form, vop, each<float, float, float, [](float a, float b, float c) -> float { return (f); }>)
+#define D3(name, form, f) \
+  row(name "_f64", form, vop, each<double, double, double, [](double a, double b, double c) -> double { return (f); }>)
 
 constexpr row rows[] = {
     F2("v_add", a + b),
@@ -301,6 +286,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_float_rows() { return {rows, std::size(rows)}; }
+table valu_float_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -35,34 +35,16 @@ half fused(half a, half b, half c) {
   return static_cast<half>(std::fma(static_cast<double>(a), static_cast<double>(b), static_cast<double>(c)));
 }
 
-#define U2(name, f)                                                                               \
-  {                                                                                               \
-    name, "w=ww", vop, each<u16, u16, [](u16 a, u16 b) -> u16 { return w(static_cast<u32>(f)); }> \
-  }
-#define I2(name, f)                                                                            \
-  {                                                                                            \
-    name, "w=ww", vop, each<i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(f); }> \
-  }
-#define U3(name, f)                                                                                            \
-  {                                                                                                            \
-    name, "w=www", vop, each<u16, u16, u16, [](u16 a, u16 b, u16 c) -> u16 { return w(static_cast<u32>(f)); }> \
-  }
-#define I3(name, f)                                                                                         \
-  {                                                                                                         \
-    name, "w=www", vop, each<i16, i16, i16, [](i16 a, i16 b, i16 c) -> i16 { return static_cast<i16>(f); }> \
-  }
-#define H1(name, f)                                                                   \
-  {                                                                                   \
-    name, "h=h", vop, each<half, [](half a) -> half { return static_cast<half>(f); }> \
-  }
-#define H2(name, f)                                                                 \
-  {                                                                                 \
-    name, "h=hh", vop, each<half, half, [](half a, half b) -> half { return (f); }> \
-  }
-#define H3(name, form, f)                                                                       \
-  {                                                                                             \
-    name, form, vop, each<half, half, half, [](half a, half b, half c) -> half { return (f); }> \
-  }
+#define U2(name, f) row(name, "w=ww", vop, each<u16, u16, [](u16 a, u16 b) -> u16 { return w(static_cast<u32>(f)); }>)
+#define I2(name, f) row(name, "w=ww", vop, each<i16, i16, [](i16 a, i16 b) -> i16 { return static_cast<i16>(f); }>)
+#define U3(name, f) \
+  row(name, "w=www", vop, each<u16, u16, u16, [](u16 a, u16 b, u16 c) -> u16 { return w(static_cast<u32>(f)); }>)
+#define I3(name, f) \
+  row(name, "w=www", vop, each<i16, i16, i16, [](i16 a, i16 b, i16 c) -> i16 { return static_cast<i16>(f); }>)
+#define H1(name, f) row(name, "h=h", vop, each<half, [](half a) -> half { return static_cast<half>(f); }>)
+#define H2(name, f) row(name, "h=hh", vop, each<half, half, [](half a, half b) -> half { return (f); }>)
+#define H3(name, form, f) \
+  row(name, form, vop, each<half, half, half, [](half a, half b, half c) -> half { return (f); }>)
 
 constexpr row rows[] = {
     U2("v_add_u16", a + b),
@@ -122,6 +104,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_half_rows() { return {rows, std::size(rows)}; }
+table valu_half_rows() { return rows; }
 
 }  // namespace amdgpu

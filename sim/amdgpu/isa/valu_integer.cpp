@@ -140,26 +140,12 @@ i32 saturated(i64 x) {
 i32 low24(u32 a) { return static_cast<i32>(a << 8) >> 8; }
 constexpr u32 ones24 = 0xffffff;
 
-#define I1(name, f)                                                               \
-  {                                                                               \
-    name, "i=i", vop, each<u32, [](u32 a) -> u32 { return static_cast<u32>(f); }> \
-  }
-#define I2(name, f)                                                                            \
-  {                                                                                            \
-    name, "i=ii", vop, each<u32, u32, [](u32 a, u32 b) -> u32 { return static_cast<u32>(f); }> \
-  }
-#define S2(name, f)                                                            \
-  {                                                                            \
-    name, "i=ii", vop, each<i32, i32, [](i32 a, i32 b) -> i32 { return (f); }> \
-  }
-#define I3(name, f)                                                                                         \
-  {                                                                                                         \
-    name, "i=iii", vop, each<u32, u32, u32, [](u32 a, u32 b, u32 c) -> u32 { return static_cast<u32>(f); }> \
-  }
-#define S3(name, f)                                                                         \
-  {                                                                                         \
-    name, "i=iii", vop, each<i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return (f); }> \
-  }
+#define I1(name, f) row(name, "i=i", vop, each<u32, [](u32 a) -> u32 { return static_cast<u32>(f); }>)
+#define I2(name, f) row(name, "i=ii", vop, each<u32, u32, [](u32 a, u32 b) -> u32 { return static_cast<u32>(f); }>)
+#define S2(name, f) row(name, "i=ii", vop, each<i32, i32, [](i32 a, i32 b) -> i32 { return (f); }>)
+#define I3(name, f) \
+  row(name, "i=iii", vop, each<u32, u32, u32, [](u32 a, u32 b, u32 c) -> u32 { return static_cast<u32>(f); }>)
+#define S3(name, f) row(name, "i=iii", vop, each<i32, i32, i32, [](i32 a, i32 b, i32 c) -> i32 { return (f); }>)
 
 constexpr row rows[] = {
     I1("v_mov_b32", a),
@@ -250,6 +236,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_integer_rows() { return {rows, std::size(rows)}; }
+table valu_integer_rows() { return rows; }
 
 }  // namespace amdgpu

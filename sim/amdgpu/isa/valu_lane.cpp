@@ -46,6 +46,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_lane_rows() { return {rows, std::size(rows)}; }
+table valu_lane_rows() { return rows; }
 
 }  // namespace amdgpu

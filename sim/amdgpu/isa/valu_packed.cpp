@@ -83,14 +83,8 @@ void mix(wave& w, const operation& o) {
   blend(w, d, r, 1);
 }
 
-#define P2(name, T, f)                                                              \
-  {                                                                                 \
-    name, "p=pp", vop, pairs<T, [](T a, T b, T) -> T { return static_cast<T>(f); }> \
-  }
-#define P3(name, T, f)                                                                 \
-  {                                                                                    \
-    name, "p=ppp", vop, pairs<T, [](T a, T b, T c) -> T { return static_cast<T>(f); }> \
-  }
+#define P2(name, T, f) row(name, "p=pp", vop, pairs<T, [](T a, T b, T) -> T { return static_cast<T>(f); }>)
+#define P3(name, T, f) row(name, "p=ppp", vop, pairs<T, [](T a, T b, T c) -> T { return static_cast<T>(f); }>)
 
 constexpr row rows[] = {
     P2("v_pk_add_u16", u16, a + b),
@@ -123,6 +117,6 @@ constexpr row rows[] = {
 
 }  // namespace
 
-table valu_packed_rows() { return {rows, std::size(rows)}; }
+table valu_packed_rows() { return rows; }
 
 }  // namespace amdgpu

@@ -289,7 +289,7 @@ workgroup::workgroup(const launch& how, const address_space& memory, std::array<
     : inside(std::make_unique<parts>()) {
   parts& p = *inside;
   p.shared.how = how;
-  std::copy(id.begin(), id.end(), p.shared.id);
+  std::ranges::copy(id, p.shared.id);
   if (how.adversary_seed) {
     // Each workgroup draws numbers of its own, the same in each run.
     std::uint64_t seed = how.adversary_seed * 0x9e3779b97f4a7c15 + how.dispatch_id;

@@ -65,8 +65,8 @@ void adversary::remove_if(Which which) {
 // Null: an older access that had to be done first was refused.
 adversary::pending* adversary::add(const access& of, refusal& no) {
   const auto same_wave = [&](const kept& p) { return p->of.wave == of.wave; };
-  if (std::count_if(under_way.begin(), under_way.end(), same_wave) >= std::ptrdiff_t{most_under_way}) {
-    const auto oldest = std::find_if(under_way.begin(), under_way.end(), same_wave);
+  if (std::ranges::count_if(under_way, same_wave) >= std::ptrdiff_t{most_under_way}) {
+    const auto oldest = std::ranges::find_if(under_way, same_wave);
     if (!finish(**oldest, no)) return nullptr;
     spare.push_back(std::move(*oldest));
     under_way.erase(oldest);
@@ -174,7 +174,7 @@ bool adversary::atomic(const access& of, atomic_op op, const std::uint32_t* data
   cache_of(of.wave).drop(of);
   const bool good = memory.atomic(of, op, data, compare, old, no);
   const auto is_store = [&](const auto& p) { return !p->registers && p->of.wave == of.wave; };
-  if (std::any_of(under_way.begin(), under_way.end(), is_store) && chance(16)) let_others_look();
+  if (std::ranges::any_of(under_way, is_store) && chance(16)) let_others_look();
   return good;
 }
 

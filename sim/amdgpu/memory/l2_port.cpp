@@ -58,7 +58,7 @@ bool l2_port::load(const access& of, std::uint32_t* data, refusal& no) {
   bool have = false;
   each_lane(of, [&](unsigned lane) {
     if (!have || of.address[lane] != last) {
-      std::fill(std::begin(words), std::end(words), 0u);
+      std::ranges::fill(words, 0u);
       each_part(of.address[lane], of.bytes,
                 [&](std::uint64_t at, const plain::window& w, unsigned offset, unsigned bytes) {
                   cache->read(at, bytes, w.where, w.how, reinterpret_cast<std::uint8_t*>(words) + offset, of_load(of));

@@ -246,7 +246,7 @@ aql_queue::step aql_queue::find_scratch(const surroundings& around, const aql::d
   if (p.private_bytes == 0) return step::taken;
   // All kernels of a queue share its scratch.
   const auto uses = [](const auto& other) { return other->how.private_bytes != 0; };
-  if (std::any_of(window_.begin(), window_.end(), uses)) return step::waits;
+  if (std::ranges::any_of(window_, uses)) return step::waits;
   const auto* s = around.table.at<aql::signal>(shared().inactive_signal);
   if (asked_for_scratch_) {
     if (s != nullptr && load(&s->value) != 0) return step::waits;

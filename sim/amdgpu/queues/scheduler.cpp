@@ -85,9 +85,7 @@ int scheduler::remove(std::uint32_t id) {
   const auto is_dead = [](const task& t) { return t.of->dead.load(); };
   std::erase_if(ready_, is_dead);
   // A workgroup that runs ends its slice first.
-  wanted_.wait(inner, [&] {
-    return std::none_of(running_.begin(), running_.end(), [](const dispatch* d) { return d->dead.load(); });
-  });
+  wanted_.wait(inner, [&] { return std::ranges::none_of(running_, [](const dispatch* d) { return d->dead.load(); }); });
   std::erase_if(ended_, [&](const ended_task& e) { return is_dead(e.what); });
   queues_.erase(found);
   return 0;
@@ -185,7 +183,7 @@ bool scheduler::run_one(bool* was_asleep) {
     *was_asleep = how == group::state::running && t.waves->asleep();
   }
   const std::lock_guard hold(lock_);
-  running_.erase(std::find(running_.begin(), running_.end(), t.of.get()));
+  running_.erase(std::ranges::find(running_, t.of.get()));
   if (t.of->dead) {
     wanted_.notify_all();  // remove() may wait for it
   } else if (how == group::state::running) {

@@ -3,7 +3,6 @@
 // of all kernels in turn, so that a kernel that waits for another one does not keep it from running.
 #pragma once
 #include <thread>
-#include <utility>
 
 #include "amdgpu/driver/gate.hpp"
 #include "amdgpu/memory/l2_caches.hpp"

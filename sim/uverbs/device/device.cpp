@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "base/host_atomic.hpp"
 #include "model/nic/bnxt_queue.hpp"
@@ -217,7 +218,7 @@ void device::ring(const doorbell& d) {
     return;
   }
   const auto is_odd = [&](const auto& pair) { return &pair.second == whose && pair.first % 2 != 0; };
-  if (settings_.half_deaf && std::any_of(running_.begin(), running_.end(), is_odd)) return;
+  if (settings_.half_deaf && std::ranges::any_of(running_, is_odd)) return;
   __atomic_store_n(word, d.value, __ATOMIC_RELEASE);
   whose->queue->turn(nullptr);
 }

@@ -4,7 +4,6 @@
 #pragma once
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"

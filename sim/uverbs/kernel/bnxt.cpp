@@ -204,7 +204,7 @@ int context::modify_pair(const call& c) {
   static constexpr step k_steps[] = {{state::reset, state::init, 1 | 8 | 16 | 32},
                                      {state::init, state::rtr, 1 | 128 | 256 | 4096 | 32768 | 131072 | 1048576},
                                      {state::rtr, state::rts, 1 | 512 | 1024 | 2048 | 8192 | 65536}};
-  const auto found = std::find_if(std::begin(k_steps), std::end(k_steps), [&](const step& s) {
+  const auto found = std::ranges::find_if(k_steps, [&](const step& s) {
     return s.from == q.state && static_cast<std::uint8_t>(s.to) == m.qp_state && s.mask == m.attr_mask;
   });
   if (found == std::end(k_steps)) return EINVAL;

@@ -10,7 +10,7 @@ namespace uverbs {
 
 int call::check(std::initializer_list<std::uint16_t> needed, std::initializer_list<std::uint16_t> optional) const {
   const auto is_in = [](std::initializer_list<std::uint16_t> list, std::uint16_t id) {
-    return std::find(list.begin(), list.end(), id) != list.end();
+    return std::ranges::find(list, id) != list.end();
   };
   for (std::uint16_t i = 0; i < header_->num_attrs; ++i) {
     const ib_uverbs_attr& a = header_->attrs[i];

@@ -112,9 +112,8 @@ bool capture::spoil_by_unsafe_call() {
 }
 
 bool capture::spoil_by_default_stream() {
-  return spoil([](const capture& c) {
-    return std::any_of(c.streams_.begin(), c.streams_.end(), [](const auto& s) { return s->blocking(); });
-  });
+  return spoil(
+      [](const capture& c) { return std::ranges::any_of(c.streams_, [](const auto& s) { return s->blocking(); }); });
 }
 
 }  // namespace xio::host_exec

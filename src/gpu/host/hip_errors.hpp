@@ -2,7 +2,6 @@
 // How the HIP calls of the host platform fail.
 #pragma once
 #include <new>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // gpu.hpp on the host platform: the "GPU" is this process, so device memory is ordinary memory.
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>

@@ -3,8 +3,6 @@
 // coherent. Kinds differ in what the kernel is asked for.
 #include "gpu/memory.hpp"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "base/error.hpp"
-#include "base/log.hpp"
 #include "gpu/host/capture.hpp"
 #include "gpu/host/handles.hpp"
 #include "gpu/host/hip_errors.hpp"

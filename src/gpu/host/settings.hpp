@@ -2,7 +2,6 @@
 // The executor's share of the options, read once per process: they are properties of the "device".
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 namespace xio::host_exec {
 

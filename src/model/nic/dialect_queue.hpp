@@ -3,8 +3,6 @@
 #pragma once
 #include "proxy/decoding.hpp"
 #include "proxy/family.hpp"
-#include "proxy/ring_memory.hpp"
-#include "proxy/wire_queue.hpp"
 
 namespace xio::model::rdma {
 

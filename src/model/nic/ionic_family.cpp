@@ -13,6 +13,7 @@ namespace w = xio::wire::ionic;
 constexpr std::uint32_t k_most_depth = 32768;
 // ionic_memory counts as far.
 constexpr std::uint32_t k_most_cq_depth = 32768;
+constexpr std::uint32_t k_inline_bytes = w::k_inline_bytes;
 
 std::size_t collapsed_bytes(std::uint32_t) { return w::k_cqe_bytes; }
 std::size_t queue_bytes(std::uint32_t cq_depth) { return std::size_t{cq_depth} * w::k_cqe_bytes; }
@@ -57,27 +58,16 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 }  // namespace
 
 const family& ionic_family() {
-  static const family row{"ionic",
-                          dev::ring_kind::ionic,
-                          w::k_wqe_bytes,
-                          k_most_depth,
-                          w::k_inline_bytes,
-                          w::k_inline_bytes,
-                          0,
-                          0,
-                          collapsed_bytes,
-                          aux_bytes,
-                          set_collapsed,
-                          prepare_collapsed,
-                          decode};
+  static const family row{
+      "ionic", dev::ring_kind::ionic, w::k_wqe_bytes, k_most_depth,  k_inline_bytes,    k_inline_bytes, 0,
+      0,       collapsed_bytes,       aux_bytes,      set_collapsed, prepare_collapsed, decode};
   return row;
 }
 
 const family& ionic_v1_family() {
   static const family row{
-      "ionic_v1", dev::ring_kind::ionic, w::k_wqe_bytes, k_most_depth / 2, w::k_inline_bytes, w::k_inline_bytes,
-      0,          k_most_cq_depth,       queue_bytes,    aux_bytes,        set_queue,         prepare_any,
-      decode};
+      "ionic_v1",      dev::ring_kind::ionic, w::k_wqe_bytes, k_most_depth / 2, k_inline_bytes, k_inline_bytes, 0,
+      k_most_cq_depth, queue_bytes,           aux_bytes,      set_queue,        prepare_any,    decode};
   return row;
 }
 

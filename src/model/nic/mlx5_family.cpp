@@ -8,10 +8,14 @@
 namespace xio::model::rdma {
 namespace {
 
+namespace w = wire::mlx5;
+
 // Indices on the wire have 16 bits; half of that may be in flight.
 constexpr std::uint32_t k_most_depth = 32768;
+constexpr std::uint32_t k_inline_bytes = w::k_inline_in_block, k_gather_bytes = w::k_gather_bytes;
 
-constexpr std::size_t k_cqe_bytes = wire::mlx5::k_cqe_dwords * 4;
+constexpr std::uint32_t k_atomics = dev::nic_masked | dev::nic_native_4;
+constexpr std::size_t k_cqe_bytes = w::k_cqe_dwords * 4;
 
 std::size_t completion_bytes(std::uint32_t) { return k_cqe_bytes; }
 std::size_t aux_bytes(std::uint32_t) { return 0; }
@@ -46,19 +50,9 @@ std::unique_ptr<proxy::wire_queue> decode(const dev::ring_view& v, const queue_p
 }  // namespace
 
 const family& mlx5_family() {
-  static const family row{"mlx5",
-                          dev::ring_kind::mlx5,
-                          wire::mlx5::k_block_bytes,
-                          k_most_depth,
-                          wire::mlx5::k_inline_in_block,
-                          wire::mlx5::k_gather_bytes,
-                          dev::nic_masked | dev::nic_native_4,
-                          0,
-                          completion_bytes,
-                          aux_bytes,
-                          set_fields,
-                          prepare,
-                          decode};
+  static const family row{
+      "mlx5", dev::ring_kind::mlx5, w::k_block_bytes, k_most_depth, k_inline_bytes, k_gather_bytes, k_atomics,
+      0,      completion_bytes,     aux_bytes,        set_fields,   prepare,        decode};
   return row;
 }
 

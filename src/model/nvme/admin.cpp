@@ -84,7 +84,7 @@ std::uint32_t controller::find_queue_memory(const sqe& command, std::uint64_t by
   std::vector<segment> pages;
   const std::uint64_t whole = (bytes + page_ - 1) / page_ * page_;
   if (const std::uint32_t bad = follow_prp_list(bus, whole, page_, dma_, pages); bad != w::k_ok) return bad;
-  if (std::any_of(pages.begin(), pages.end(), [](const segment& s) { return s.kind != dma_map::memory::host; }))
+  if (std::ranges::any_of(pages, [](const segment& s) { return s.kind != dma_map::memory::host; }))
     return w::k_data_transfer_error;
   *out = queue_memory(pages, page_);
   return w::k_ok;

@@ -87,8 +87,8 @@ bool controller::at_rest(sleeper::descriptors&) {
     return queue.second.shadow.value == nullptr || !queue.second.shadow.awake;
   };
   return in_file_ == 0 && completions_.empty() && held_.empty() && late_.empty() &&
-         std::all_of(sqs_.begin(), sqs_.end(),
-                     [&](const auto& q) { return rests(q) && q.second.head == q.second.tail && !q.second.deleting; });
+         std::ranges::all_of(
+             sqs_, [&](const auto& q) { return rests(q) && q.second.head == q.second.tail && !q.second.deleting; });
 }
 
 // --- Registers ---------------------------------------------------------------------------------------

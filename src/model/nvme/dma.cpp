@@ -14,7 +14,7 @@ std::uint64_t dma_map::add(void* base, std::size_t bytes, memory kind) {
 
 void dma_map::remove(const void* base) {
   std::lock_guard hold(lock_);
-  const auto it = std::find_if(ranges_.begin(), ranges_.end(), [&](const range& r) { return r.base == base; });
+  const auto it = std::ranges::find_if(ranges_, [&](const range& r) { return r.base == base; });
   if (it == ranges_.end()) return;
   ranges_.erase(it);
   removals_.fetch_add(1, std::memory_order_release);

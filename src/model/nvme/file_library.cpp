@@ -178,8 +178,7 @@ class library_engine : public file_engine {
   void kick() override { rest_->kick(); }
   // Memory is of whole pages too: elsewhere hipFile refuses, and cuFile copies.
   bool takes(const file_job& job) const override {
-    return refused_ < k_most_refused && is_whole_pages(job) &&
-           std::all_of(job.parts.begin(), job.parts.end(), [](const iovec& v) {
+    return refused_ < k_most_refused && is_whole_pages(job) && std::ranges::all_of(job.parts, [](const iovec& v) {
              return (reinterpret_cast<std::uintptr_t>(v.iov_base) | v.iov_len) % k_whole_page == 0;
            });
   }

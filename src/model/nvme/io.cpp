@@ -218,8 +218,8 @@ void controller::aim(work& one, std::uint64_t bytes) {
     one.job.parts.push_back(iovec{one.bounce.data(), bytes});
     return;
   }
-  const auto on_gpu = static_cast<std::size_t>(std::count_if(
-      one.data.begin(), one.data.end(), [](const segment& s) { return s.kind == dma_map::memory::payload; }));
+  const auto on_gpu = static_cast<std::size_t>(
+      std::ranges::count_if(one.data, [](const segment& s) { return s.kind == dma_map::memory::payload; }));
   for (const segment& s : one.data) one.job.parts.push_back(iovec{s.at, s.bytes});
   const bool may = payload_.direct || on_gpu == one.data.size();
   const bool again = std::exchange(one.job.by, file_job::way::cache) == file_job::way::declined;
@@ -332,7 +332,7 @@ std::uint32_t controller::outcome(work& one) {
 // The memory that the file was read into, or written from, may have been unmapped meanwhile.
 bool controller::still_mapped(const work& one) const {
   return one.removals == dma_.removals() ||
-         std::all_of(one.data.begin(), one.data.end(), [&](const segment& s) { return dma_.holds(s.at, s.bytes); });
+         std::ranges::all_of(one.data, [&](const segment& s) { return dma_.holds(s.at, s.bytes); });
 }
 
 void controller::put_by(work& one) {

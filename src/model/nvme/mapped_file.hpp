@@ -5,7 +5,6 @@
 #pragma once
 #include <atomic>
 #include <cstdlib>
-#include <span>
 
 #include "model/nvme/file_engine.hpp"
 

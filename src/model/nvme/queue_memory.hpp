@@ -24,7 +24,7 @@ class queue_memory {
   template <class Holds>
   bool all(std::uint64_t bytes, Holds&& holds) const {
     if (base_ != nullptr) return holds(base_, bytes);
-    return std::all_of(pages_.begin(), pages_.end(), [&](const std::byte* page) { return holds(page, page_); });
+    return std::ranges::all_of(pages_, [&](const std::byte* page) { return holds(page, page_); });
   }
 
  private:

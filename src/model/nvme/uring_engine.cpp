@@ -3,7 +3,6 @@
 #include "model/nvme/file_engine.hpp"
 
 #if HAVE_URING
-#include <fcntl.h>
 #include <liburing.h>
 #include <linux/falloc.h>
 #include <sys/syscall.h>

@@ -60,7 +60,7 @@ void engine::remove_queue(std::uint32_t number) {
 
 bool engine::at_rest(sleeper::descriptors&) {
   const std::lock_guard hold(turns_.lock());
-  return std::all_of(queues_.begin(), queues_.end(), [](const auto& q) { return q->at_rest(); });
+  return std::ranges::all_of(queues_, [](const auto& q) { return q->at_rest(); });
 }
 
 bool engine::poll() {

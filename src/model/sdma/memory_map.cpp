@@ -12,7 +12,7 @@ bool memory_map::add(std::uint64_t base, std::uint64_t bytes, memory_kind kind) 
 }
 
 bool memory_map::remove(std::uint64_t base) {
-  const auto found = std::find_if(ranges_.begin(), ranges_.end(), [&](const range& r) { return r.base == base; });
+  const auto found = std::ranges::find_if(ranges_, [&](const range& r) { return r.base == base; });
   if (found == ranges_.end()) return false;
   ranges_.erase(found);
   last_ = 0;

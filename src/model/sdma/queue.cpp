@@ -220,10 +220,9 @@ queue::outcome queue::finish(std::uint64_t dwords) {
 queue::outcome queue::keep(move&& m, std::uint64_t dwords) {
   const std::uint64_t nth = moves_++;
   const auto is_late = [&](const move_faults::late& l) { return l.nth == nth; };
-  if (const auto late = std::find_if(faults_.delayed.begin(), faults_.delayed.end(), is_late);
-      late != faults_.delayed.end())
+  if (const auto late = std::ranges::find_if(faults_.delayed, is_late); late != faults_.delayed.end())
     m.not_before = clock::now() + late->wait;
-  if (std::find(faults_.lost.begin(), faults_.lost.end(), nth) == faults_.lost.end()) window_.push_back(std::move(m));
+  if (std::ranges::find(faults_.lost, nth) == faults_.lost.end()) window_.push_back(std::move(m));
   return finish(dwords);
 }
 

@@ -29,12 +29,6 @@ struct function {
   fs::path folder() const { return bus() / "devices" / bus_id; }
 };
 
-std::string target_of(const fs::path& link) {
-  std::error_code error;
-  const fs::path to = fs::read_symlink(link, error);
-  return error ? "" : to.filename().string();
-}
-
 function drive_named(const std::string& root, const std::string& bus_id) {
   const function f{root, topology::full_bus_id(bus_id)};
   std::error_code error;
@@ -54,9 +48,8 @@ std::string refuse_shared_group(const function& f) {
          "{} is in no IOMMU group, and vfio-pci needs one; turn the IOMMU on, in the firmware and by "
          "amd_iommu=on or intel_iommu=on",
          f.bus_id);
-  std::error_code error;
-  for (fs::directory_iterator at(group / "devices", error), end; !error && at != end; at.increment(error)) {
-    const std::string other = at->path().filename().string();
+  for (const fs::path& at : entries_of(group / "devices")) {
+    const std::string other = at.filename();
     const fs::path folder = f.bus() / "devices" / other;
     const std::string driver = target_of(folder / "driver");
     const bool is_bridge = first_line(folder / "class").starts_with("0x0604");
@@ -86,17 +79,15 @@ std::vector<unique_fd> claim_disks(const function& f) {
 // Unbinding would wait in the kernel for as long as a process has the drive open.
 void refuse_open_vfio(const function& f) {
   const std::string group = "/dev/vfio/" + target_of(f.folder() / "iommu_group");
-  std::error_code error, gone;
   std::string device;
-  for (fs::directory_iterator at(f.folder() / "vfio-dev", error), end; !error && at != end; at.increment(error))
-    device = "/dev/vfio/devices/" + at->path().filename().string();
-  for (fs::directory_iterator at(f.root + "/proc", error), end; !error && at != end; at.increment(error))
-    for (fs::directory_iterator fd(at->path() / "fd", gone), none; !gone && fd != none; fd.increment(gone)) {
+  for (const fs::path& at : entries_of(f.folder() / "vfio-dev")) device = "/dev/vfio/devices/" + at.filename().string();
+  for (const fs::path& process : entries_of(f.root + "/proc"))
+    for (const fs::path& fd : entries_of(process / "fd")) {
       std::error_code unread;
-      const std::string is = fs::read_symlink(fd->path(), unread).string();
+      const std::string is = fs::read_symlink(fd, unread).string();
       if (is == group || (!device.empty() && is == device))
         fail(XIO_ERR_STATE, "{} stays as it is: process {} ({}) has {} open; end it first", f.bus_id,
-             at->path().filename().string(), first_line(at->path() / "comm"), is);
+             process.filename().string(), first_line(process / "comm"), is);
     }
 }
 

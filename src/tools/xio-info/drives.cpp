@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // NVMe controllers, and who has them.
-#include <algorithm>
-
 #include "base/first_line.hpp"
 #include "gpu/gpu.hpp"
 #include "tools/xio-info/section.hpp"
@@ -19,20 +17,15 @@ constexpr const char* k_devices = "/sys/bus/pci/devices";
 // Class 010802: PCI Code and ID Assignment Specification 1.11, section 1.2.
 std::vector<std::string> controllers(const std::string& root) {
   std::vector<std::string> all;
-  std::error_code error;
-  for (fs::directory_iterator at(root + k_devices, error), end; !error && at != end; at.increment(error))
-    if (first_line(at->path() / "class") == "0x010802") all.push_back(at->path().filename().string());
-  std::sort(all.begin(), all.end());
+  for (const fs::path& at : entries_of(root + k_devices))
+    if (first_line(at / "class") == "0x010802") all.push_back(at.filename().string());
   return all;
 }
 
 std::string model_of(const fs::path& device) {
-  std::error_code error;
-  for (fs::directory_iterator at(device / "nvme", error), end; !error && at != end; at.increment(error)) {
-    std::string model = first_line(at->path() / "model");
-    return model.substr(0, model.find_last_not_of(' ') + 1);
-  }
-  return "";
+  const auto controllers = entries_of(device / "nvme");
+  const std::string model = controllers.empty() ? "" : first_line(controllers.front() / "model");
+  return model.substr(0, model.find_last_not_of(' ') + 1);
 }
 
 // Says what a drive of vfio-pci can be used for, how it gets addresses, and why not in the better way.
@@ -53,9 +46,7 @@ std::string use_by_vfio(const nvme_options& o, const std::string& root, const st
 section section_of(const nvme_options& o, const std::string& root, const std::string& bus_id) {
   const fs::path device = fs::path(root + k_devices) / bus_id;
   section s{"nvme_" + bus_id, "NVMe controller " + bus_id, {}};
-  std::error_code error;
-  const fs::path link = fs::read_symlink(device / "driver", error);
-  const std::string driver = error ? "none" : link.filename().string();
+  const std::string bound = target_of(device / "driver"), driver = bound.empty() ? "none" : bound;
   const auto disks = nvme::disks_of(root, bus_id);
   const std::string holder = nvme::holder_of_disks(root, disks);
   if (const std::string model = model_of(device); !model.empty()) s.rows.push_back({"model", model, ""});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // One picture of several hosts: xio-info prints its own there as JSON, started by the agent that xiorun would take.
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -69,10 +68,10 @@ void add_to(seen_job& job, const seen_job& more) {
     taken[i] = true;
     job.pes[i] = more.pes[i];
   }
-  if (std::find(taken.begin(), taken.end(), true) != taken.end()) job.local_pes += more.local_pes;
+  if (std::ranges::find(taken, true) != taken.end()) job.local_pes += more.local_pes;
   const auto is_taken = [&](const auto& one) { return taken[static_cast<std::size_t>(one.pe)]; };
-  std::copy_if(more.waits.begin(), more.waits.end(), std::back_inserter(job.waits), is_taken);
-  std::copy_if(more.ops.begin(), more.ops.end(), std::back_inserter(job.ops), is_taken);
+  std::ranges::copy_if(more.waits, std::back_inserter(job.waits), is_taken);
+  std::ranges::copy_if(more.ops, std::back_inserter(job.ops), is_taken);
 }
 
 }  // namespace

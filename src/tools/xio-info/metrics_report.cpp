@@ -42,7 +42,7 @@ std::string metrics_report(const std::string& which) {
       return true;
     });
     const bool over = std::chrono::steady_clock::now() > until;
-    if (over || std::none_of(pages.begin(), pages.end(), [](const polled_page& l) { return l.asked; })) break;
+    if (over || std::ranges::none_of(pages, [](const polled_page& l) { return l.asked; })) break;
     std::this_thread::sleep_for(k_poll_interval);
   }
   for (const polled_page& l : pages) remarks.push_back(why_silent(l));

@@ -4,9 +4,8 @@
 #include "config.h"
 #endif
 
-#include <filesystem>
-
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "tools/xio-info/section.hpp"
 #if HAVE_VERBS
 #include "transport/rdma/carrier.hpp"
@@ -21,14 +20,6 @@ namespace xio::info {
 #if HAVE_VERBS
 
 namespace {
-
-namespace fs = std::filesystem;
-
-std::string driver_of(const std::string& device) {
-  std::error_code error;
-  const fs::path link = fs::read_symlink("/sys/class/infiniband/" + device + "/device/driver", error);
-  return error ? "" : link.filename().string();
-}
 
 struct posting {
   std::string family;
@@ -76,7 +67,7 @@ void add_port(section& s, const rdma::device_facts& d, const rdma::port_facts& p
 
 section device_section(const rdma::device_facts& d, const rdma::port_wishes& w) {
   section s{"nic_" + d.name, "RDMA device " + d.name, {}};
-  const std::string driver = driver_of(d.name);
+  const std::string driver = target_of("/sys/class/infiniband/" + d.name + "/device/driver");
   const posting how = posting_of(d, driver);
   if (!d.bus_id.empty()) s.rows.push_back({"bus_id", d.bus_id, ""});
   s.rows.push_back({"driver", driver.empty() ? std::string("software") : driver, ""});

@@ -30,7 +30,7 @@ section preflight_section(const heap_options& o, const std::string& root, const 
 
 bool lacks_something(const section& preflight) {
   const value missing = std::string(topology::state_name(topology::piece_state::missing));
-  return std::any_of(preflight.rows.begin(), preflight.rows.end(), [&](const row& r) { return r.is == missing; });
+  return std::ranges::any_of(preflight.rows, [&](const row& r) { return r.is == missing; });
 }
 
 }  // namespace xio::info

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What this build is: commit, platform, GPUs it was built for, libraries and features.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
@@ -30,8 +29,8 @@ constexpr std::string_view k_libraries[] = {"fmt",      "spdlog", "boost-context
 constexpr std::string_view k_features[] = {"model", "dma-buf in verbs", "sanitizer"};
 
 std::string key_of(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == ' ' || c == '-'; }, '_');
   return name;
 }
 
@@ -39,7 +38,7 @@ template <std::size_t N>
 section parts_section(const char* name, const char* title, const std::string_view (&wanted)[N]) {
   section s{name, title, {}};
   for (const part& p : k_parts)
-    if (std::find(std::begin(wanted), std::end(wanted), p.name) != std::end(wanted))
+    if (std::ranges::find(wanted, p.name) != std::end(wanted))
       s.rows.push_back({key_of(p.name), std::string(p.version), p.lost});
   return s;
 }

@@ -37,7 +37,7 @@ std::vector<double> value_ticks(double least, double most) {
   for (int power = low; power <= high; ++power)
     for (const double times : {1.0, 2.0, 5.0})
       if (times == 1 || high - low <= k_wide_decades) all.push_back(times * std::pow(10.0, power));
-  const auto above = std::upper_bound(all.begin(), all.end(), least);
+  const auto above = std::ranges::upper_bound(all, least);
   const auto last = std::lower_bound(above, all.end(), most);
   return {above == all.begin() ? above : above - 1, last == all.end() ? last : last + 1};
 }

@@ -244,7 +244,7 @@ void plotter::add(const plan& p, const result& r) {
 }
 
 void plotter::draw(const std::string& file, const tools::facts& about, bool emulated) const {
-  const bool rates = std::all_of(lines_.begin(), lines_.end(), [](const line& l) { return l.bandwidth; });
+  const bool rates = std::ranges::all_of(lines_, [](const line& l) { return l.bandwidth; });
   picture p{"xio-perf", rates ? "bandwidth, GB/s" : "us", {}};
   for (const auto& [name, is] : about)
     if (name == "version" || name == "machine" || name == "platform") p.title += (name == "version" ? " " : ", ") + is;

@@ -93,7 +93,7 @@ void add_choice(tools::command& app, const std::string& flags, names<T> all, con
     std::vector<std::string> known;
     for (const auto& [name, value] : all) known.push_back(name);
     for (const std::string& word : several ? tools::split(given) : std::vector{given}) {
-      const auto at = std::find(known.begin(), known.end(), word);
+      const auto at = std::ranges::find(known, word);
       if (at == known.end())
         throw tools::wrong_word(flags.substr(flags.rfind(',') + 1),
                                 "'" + word + "' is not one of " + list_of(all) + tools::did_you_mean(word, known));
@@ -112,7 +112,7 @@ void add_sizes(tools::command& app, settings& s) {
   const auto list = [&s](const std::string& given) {
     for (const std::string& word : tools::split(given))
       s.sizes.push_back(tools::size_in("--sizes", word, 1, k_most_bytes));
-    std::sort(s.sizes.begin(), s.sizes.end());
+    std::ranges::sort(s.sizes);
     s.sizes.erase(std::unique(s.sizes.begin(), s.sizes.end()), s.sizes.end());
   };
   app.call("--sizes", list, "these sizes and no others; several with commas")
@@ -248,7 +248,7 @@ std::string objection(const settings& s) {
   if (s.smallest != 0 && s.largest != 0 && s.smallest > s.largest)
     return fmt::format("--min_size {} is above --max_size {}", tools::text_of_size(s.smallest),
                        tools::text_of_size(s.largest));
-  const auto asked = [&](auto&& which) { return std::any_of(s.tests.begin(), s.tests.end(), which); };
+  const auto asked = [&](auto&& which) { return std::ranges::any_of(s.tests, which); };
   const bool atomic = asked([](auto* t) { return is_atomic(*t); });
   const bool storage = asked([](auto* t) { return t->how == shape::storage; });
   if (!s.atomics.empty() && !atomic) return "--atomic_op goes with atomic_lat and atomic_bw";

@@ -44,7 +44,7 @@ std::string histogram(const std::vector<const lane_record*>& lanes, double us_pe
   std::array<std::uint64_t, k_buckets> counts{};
   for (const lane_record* r : lanes)
     for (u32 b = 0; b < k_buckets; ++b) counts[b] += r->buckets[b];
-  const std::uint64_t tallest = *std::max_element(counts.begin(), counts.end());
+  const std::uint64_t tallest = *std::ranges::max_element(counts);
   if (tallest == 0) return "";
   u32 first = 0, last = k_buckets - 1;
   while (counts[first] == 0) ++first;

@@ -9,7 +9,6 @@
 // Words are little-endian. The steps from word to word are a linear feedback shift register of 64 bits (Marsaglia,
 // "Xorshift RNGs", Journal of Statistical Software 8, 2003); mix is the finalizer of SplitMix64.
 #pragma once
-#include <cstdint>
 #include <cstring>
 
 #include "xio/device/platform/platform.hpp"

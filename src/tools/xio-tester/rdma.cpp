@@ -218,7 +218,7 @@ std::string wrong_device([[maybe_unused]] const rdma_settings& s) {
     list += (list.empty() ? "" : ", ") + d.facts.name;
   }
   const std::string name = s.device.substr(0, s.device.find_first_of(":,"));
-  if (std::find(there.begin(), there.end(), name) == there.end())
+  if (std::ranges::find(there, name) == there.end())
     return fmt::format("--device {} is not there; this machine has: {}{}", name, list.empty() ? "none" : list,
                        tools::did_you_mean(name, there));
 #endif

@@ -17,7 +17,6 @@
 #include "tools/result_table.hpp"
 #include "tools/size_text.hpp"
 #include "tools/xio-tester/latency.hpp"
-#include "tools/xio-tester/settings.hpp"
 
 namespace xio::tester {
 namespace {

@@ -18,7 +18,6 @@
 #include <map>
 #include <set>
 #include <sstream>
-#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -317,8 +316,8 @@ void search(const function& f, bool by_address, machine_code& found) {
     for (std::size_t k = begin_of(f.body, join, by_address); k < join; ++k) {
       const instruction& i = f.body[k];
       const registers written = effect_of(i).written;
-      const bool lost = is_spill(i) || std::any_of(written.begin(), written.end(),
-                                                   [&](const std::string& r) { return may_be_read(f.body, join, r); });
+      const bool lost = is_spill(i) || std::ranges::any_of(
+                                           written, [&](const std::string& r) { return may_be_read(f.body, join, r); });
       if (!lost) continue;
       const auto text = [](const instruction& one) { return one.name + " " + one.operands; };
       const std::string place =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels that send data between PEs by the engine that the ctx takes, and count wrong words.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 
 #include "xio/xio.h"

@@ -3,12 +3,11 @@
 // Of files alone, so that it works where no GPU does; serial numbers and addresses are not read at all.
 #include <sys/utsname.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
+#include "tools/words.hpp"
 #include "tools/xio-verify/versions.hpp"
 #include "tools/xio-verify/worker.hpp"
 
@@ -18,9 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
+  std::string line = xio::first_line(file);
   line.erase(line.find_last_not_of(" \t\r") + 1);
   return line.substr(0, 256);
 }
@@ -36,16 +33,6 @@ std::string value_after(const fs::path& file, const std::string& key) {
       return line.substr(0, 256);
     }
   return "";
-}
-
-// By name, of those that can be read.
-std::vector<fs::path> entries(const fs::path& folder) {
-  std::vector<fs::path> all;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-    all.push_back(at->path());
-  std::sort(all.begin(), all.end());
-  return all;
 }
 
 void set(json& row, const char* name, const std::string& value) {
@@ -66,7 +53,7 @@ void add_system(row_writer& rows, const std::string& root) {
   const std::string dmi = root + "/sys/class/dmi/id/";
   for (const char* name : {"sys_vendor", "product_name", "board_name", "bios_version", "bios_date"})
     set(row, name, first_line(dmi + name));
-  row["iommu"] = !entries(root + "/sys/class/iommu").empty();
+  row["iommu"] = !entries_of(root + "/sys/class/iommu").empty();
   set(row, "mem_total", value_after(root + "/proc/meminfo", "MemTotal"));
   rows.add(row);
 }
@@ -89,7 +76,7 @@ void add_drivers(row_writer& rows, const std::string& root) {
 void add_runtimes(row_writer& rows, const std::string& root) {
   json row{{"part", "runtime"}};
   for (const auto& [name, version] : runtime_versions()) set(row, name, version);
-  for (const fs::path& folder : entries(root + "/opt"))
+  for (const fs::path& folder : entries_of(root + "/opt"))
     if (folder.filename().string().starts_with("rocm"))
       set(row, folder.filename().c_str(), first_line(folder / ".info/version"));
   rows.add(row);
@@ -97,39 +84,23 @@ void add_runtimes(row_writer& rows, const std::string& root) {
 
 // The properties that the compute driver publishes, without unique_id.
 void add_kfd_node(row_writer& rows, const fs::path& node) {
-  static constexpr const char* k_wanted[] = {"simd_count",
-                                             "simd_per_cu",
-                                             "array_count",
-                                             "vendor_id",
-                                             "device_id",
-                                             "gfx_target_version",
-                                             "fw_version",
-                                             "sdma_fw_version",
-                                             "num_sdma_engines",
-                                             "num_sdma_xgmi_engines",
-                                             "num_sdma_queues_per_engine",
-                                             "num_cp_queues",
-                                             "num_xcc",
-                                             "max_waves_per_simd",
-                                             "lds_size_in_kb",
-                                             "wave_front_size",
-                                             "max_engine_clk_fcompute",
-                                             "local_mem_size",
-                                             "capability",
-                                             "hive_id_set"};
+  static const auto wanted = tools::split(
+      "simd_count,simd_per_cu,array_count,vendor_id,device_id,gfx_target_version,fw_version,sdma_fw_version,"
+      "num_sdma_engines,num_sdma_xgmi_engines,num_sdma_queues_per_engine,num_cp_queues,num_xcc,"
+      "max_waves_per_simd,lds_size_in_kb,wave_front_size,max_engine_clk_fcompute,local_mem_size,capability,"
+      "hive_id_set");
   json row{{"part", "gpu of the compute driver"}, {"node", node.filename().string()}};
   std::ifstream in(node / "properties");
   bool is_gpu = false;
   std::string name;
   for (unsigned long long value = 0; in >> name >> value;) {
-    for (const char* wanted : k_wanted)
-      if (name == wanted) row[name] = value;
+    if (std::ranges::find(wanted, name) != wanted.end()) row[name] = value;
     if (name == "hive_id") row["hive_id_set"] = value != 0;
     is_gpu = is_gpu || (name == "simd_count" && value != 0);
   }
   if (!is_gpu) return;
   json links = json::array();
-  for (const fs::path& link : entries(node / "io_links"))
+  for (const fs::path& link : entries_of(node / "io_links"))
     links.push_back("to node " + value_after(link / "properties", "node_to") + " of type " +
                     value_after(link / "properties", "type"));
   row["links"] = links;
@@ -137,8 +108,8 @@ void add_kfd_node(row_writer& rows, const fs::path& node) {
 }
 
 void add_gpus(row_writer& rows, const std::string& root) {
-  for (const fs::path& node : entries(root + "/sys/class/kfd/kfd/topology/nodes")) add_kfd_node(rows, node);
-  for (const fs::path& node : entries(root + "/sys/class/drm")) {
+  for (const fs::path& node : entries_of(root + "/sys/class/kfd/kfd/topology/nodes")) add_kfd_node(rows, node);
+  for (const fs::path& node : entries_of(root + "/sys/class/drm")) {
     const std::string name = node.filename();
     if (!name.starts_with("renderD")) continue;
     json row{{"part", "gpu"}, {"node", name}};
@@ -150,14 +121,14 @@ void add_gpus(row_writer& rows, const std::string& root) {
     set(row, "compute_partition", first_line(node / "device/current_compute_partition"));
     set(row, "link_speed", first_line(node / "device/current_link_speed"));
     set(row, "link_width", first_line(node / "device/current_link_width"));
-    for (const fs::path& firmware : entries(node / "device/fw_version"))
+    for (const fs::path& firmware : entries_of(node / "device/fw_version"))
       set(row, firmware.filename().c_str(), first_line(firmware));
     rows.add(row);
   }
 }
 
 void add_nics(row_writer& rows, const std::string& root) {
-  for (const fs::path& device : entries(root + "/sys/class/infiniband")) {
+  for (const fs::path& device : entries_of(root + "/sys/class/infiniband")) {
     json row{{"part", "nic"}, {"name", device.filename().string()}};
     for (const char* name : {"fw_ver", "hca_type", "board_id", "hw_rev"}) set(row, name, first_line(device / name));
     set(row, "vendor", first_line(device / "device/vendor"));
@@ -167,7 +138,7 @@ void add_nics(row_writer& rows, const std::string& root) {
 }
 
 void add_drives(row_writer& rows, const std::string& root) {
-  for (const fs::path& device : entries(root + "/sys/class/nvme")) {
+  for (const fs::path& device : entries_of(root + "/sys/class/nvme")) {
     json row{{"part", "drive"}, {"name", device.filename().string()}};
     for (const char* name : {"model", "firmware_rev", "transport"}) set(row, name, first_line(device / name));
     rows.add(row);

@@ -22,7 +22,7 @@ constexpr std::string_view k_common[] = {"localhost", "localdomain", "root", "ho
                                          "debian",    "ubuntu",      "home", "local",  "passed", "failed"};
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
 }
 
@@ -69,8 +69,7 @@ std::vector<std::size_t> groups_of(std::string_view word, char separator) {
 }
 
 bool all_of_size(const std::vector<std::size_t>& groups, std::size_t count, std::size_t digits) {
-  return groups.size() == count &&
-         std::all_of(groups.begin(), groups.end(), [&](std::size_t n) { return n == digits; });
+  return groups.size() == count && std::ranges::all_of(groups, [&](std::size_t n) { return n == digits; });
 }
 
 // MAC (6 groups), InfiniBand hardware address (20), GUID (8), by ':' or '-'; PCI's serial numbers are written by '-'.
@@ -89,7 +88,7 @@ bool is_hardware_address(std::string_view word) {
 
 bool is_ipv6(const std::string& word) {
   std::array<unsigned char, 16> bytes{};
-  return std::count(word.begin(), word.end(), ':') >= 2 && std::any_of(word.begin(), word.end(), is_hex) &&
+  return std::ranges::count(word, ':') >= 2 && std::ranges::any_of(word, is_hex) &&
          inet_pton(AF_INET6, word.c_str(), bytes.data()) == 1;
 }
 
@@ -121,8 +120,8 @@ std::string stand_in_for_part(std::string word, std::size_t* length) {
 // GUIDs and serial numbers without separators: 12 hex digits or 16 with a digit among them, also behind 0x. Hashes of
 // commits are known by their other lengths, and "build" keeps its own of 12 apart.
 bool is_bare_identifier(std::string_view digits, bool after_0x) {
-  const bool mixed = std::any_of(digits.begin(), digits.end(), is_digit);
-  const bool hex = std::all_of(digits.begin(), digits.end(), is_hex);
+  const bool mixed = std::ranges::any_of(digits, is_digit);
+  const bool hex = std::ranges::all_of(digits, is_hex);
   return hex && mixed && (digits.size() == 16 || digits.size() == 32 || (after_0x && digits.size() > 10));
 }
 
@@ -131,7 +130,7 @@ bool is_address_name(std::string_view word) {
   for (const std::string_view prefix : {"enx", "wlx", "ibx", "rocex", "iwx", "opax", "rxex", "ibsx"}) {
     if (!word.starts_with(prefix)) continue;
     const std::string_view rest = word.substr(prefix.size());
-    if (rest.size() >= 12 && std::all_of(rest.begin(), rest.end(), is_hex)) return true;
+    if (rest.size() >= 12 && std::ranges::all_of(rest, is_hex)) return true;
   }
   return false;
 }
@@ -229,11 +228,10 @@ std::vector<private_name> names_here() {
 
 redactor::redactor(std::vector<private_name> names) {
   for (private_name& p : names) {
-    const bool common = std::find(std::begin(k_common), std::end(k_common), lower(p.name)) != std::end(k_common);
+    const bool common = std::ranges::find(k_common, lower(p.name)) != std::end(k_common);
     if (p.name.size() >= 2 && p.name != "/" && !common) names_.push_back(std::move(p));
   }
-  std::stable_sort(names_.begin(), names_.end(),
-                   [](const auto& a, const auto& b) { return a.name.size() > b.name.size(); });
+  std::ranges::stable_sort(names_, [](const auto& a, const auto& b) { return a.name.size() > b.name.size(); });
 }
 
 std::string redactor::text(const std::string& from) const {

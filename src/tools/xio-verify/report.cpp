@@ -48,9 +48,7 @@ class private_folder {
 bool is_always_run(const std::string& name) { return name == "build" || name == "machine" || name == "preflight"; }
 
 bool is_wanted(const std::string& name, const settings& s) {
-  const auto has = [&](const std::vector<std::string>& list) {
-    return std::find(list.begin(), list.end(), name) != list.end();
-  };
+  const auto has = [&](const std::vector<std::string>& list) { return std::ranges::find(list, name) != list.end(); };
   return is_always_run(name) || (s.only.empty() ? !has(s.skip) : has(s.only));
 }
 

@@ -127,8 +127,8 @@ std::string last_words(const std::string& err) {
   constexpr std::size_t most = 300;
   std::string text = err.size() > 2 * most ? err.substr(0, most) + " .. " + err.substr(err.size() - most) : err;
   text.erase(text.find_last_not_of(" \n") + 1);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\t'; }, ' ');
   return text.empty() ? "it said nothing" : text;
 }
 
@@ -182,9 +182,9 @@ void name_rows(json& result) {
     why = rows.empty() ? "it had not found anything"
                        : fmt::format("{} rows were done, the last: {}", rows.size(), title_of(rows.back()));
   const auto is_bad = [](const json& row) { return row.value("status", json("")) == "failed"; };
-  if (const auto bad = std::find_if(rows.begin(), rows.end(), is_bad); bad != rows.end())
+  if (const auto bad = std::ranges::find_if(rows, is_bad); bad != rows.end())
     why += fmt::format("{}{} of {} rows failed, the first: {}", why.empty() ? "" : "; ",
-                       std::count_if(rows.begin(), rows.end(), is_bad), rows.size(), title_of(*bad));
+                       std::ranges::count_if(rows, is_bad), rows.size(), title_of(*bad));
   if (why.empty()) return;
   result["why"] = result["status"] == "failed" ? why : result.value("why", std::string()) + "; " + why;
 }

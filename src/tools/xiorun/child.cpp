@@ -32,7 +32,7 @@ std::vector<std::string> environment_of(const job_settings& s, int pe, const std
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name(*entry, std::strcspn(*entry, "="));
-    const bool replaced = std::any_of(std::begin(own), std::end(own), [&](const auto& o) { return o.first == name; });
+    const bool replaced = std::ranges::any_of(own, [&](const auto& o) { return o.first == name; });
     // The key is given itself.
     if (!replaced && name != "XIO_TCP_KEY_FILE") all.emplace_back(*entry);
   }
@@ -185,8 +185,7 @@ void kill_descendants() {
 bool has_orphans(const std::vector<pid_t>& own) {
   const auto tree = children_by_parent();
   const auto [first, last] = tree.equal_range(getpid());
-  return std::any_of(first, last,
-                     [&](const auto& child) { return std::find(own.begin(), own.end(), child.second) == own.end(); });
+  return std::any_of(first, last, [&](const auto& child) { return std::ranges::find(own, child.second) == own.end(); });
 }
 
 }  // namespace xio::run

@@ -19,7 +19,6 @@
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"
 #include "tools/xiorun/node.hpp"
-#include "tools/xiorun/output.hpp"
 #include "tools/xiorun/report.hpp"
 
 namespace xio::run {
@@ -131,8 +130,7 @@ class job {
     const bool was_ready = links_[i].port.has_value();
     if (!links_[i].take(line, &before)) return false;
     if (!before.empty()) out_.put(std::string(before) + '\n');
-    if (!was_ready && std::all_of(links_.begin(), links_.end(), [](const auto& l) { return l.port.has_value(); }))
-      send_orders();
+    if (!was_ready && std::ranges::all_of(links_, [](const auto& l) { return l.port.has_value(); })) send_orders();
     others_go_on();
     return true;
   }
@@ -284,7 +282,7 @@ class job {
   void reap() {
     std::vector<std::pair<int, int>> dead;  // PE, how
     sweep(dead);
-    const bool failed = std::any_of(dead.begin(), dead.end(), [](const auto& d) { return d.second != 0; });
+    const bool failed = std::ranges::any_of(dead, [](const auto& d) { return d.second != 0; });
     if (failed && status_ == 0 && dead.size() < static_cast<std::size_t>(running_)) {
       poll(nullptr, 0, k_same_moment_ms);
       sweep(dead);

@@ -15,7 +15,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "tools/xiorun/job.hpp"
 #include "tools/xiorun/output.hpp"

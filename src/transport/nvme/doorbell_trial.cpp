@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <string>
 #include <thread>
 
 #include "base/error.hpp"

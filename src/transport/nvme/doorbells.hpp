@@ -8,14 +8,11 @@
 //           GPUs that cannot write them.
 //   bridge  likewise, and the host thread has a PCI MMIO bridge write the registers.
 #pragma once
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/options.hpp"
 #include "progress/machine.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/io_queue.hpp"
 #include "xio/device/impl/view.hpp"
 

@@ -19,8 +19,7 @@ class drive_watch {
   drive_watch(std::chrono::milliseconds period, std::vector<int> hints, std::function<std::string()> check,
               std::function<void(const std::string& what)> lost);
   ~drive_watch();
-  drive_watch(const drive_watch&) = delete;
-  drive_watch& operator=(const drive_watch&) = delete;
+  drive_watch& operator=(drive_watch&&) = delete;
 
  private:
   void run();

@@ -11,7 +11,7 @@ namespace xio::nvme {
 namespace {
 
 bool is_settings(const std::string& text) {
-  const auto end = std::find_if_not(text.begin(), text.end(), [](unsigned char c) { return std::islower(c); });
+  const auto end = std::ranges::find_if_not(text, [](unsigned char c) { return std::islower(c); });
   return text.empty() || (end != text.begin() && end != text.end() && *end == '=');
 }
 

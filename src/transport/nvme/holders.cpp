@@ -8,11 +8,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <sstream>
 
@@ -26,16 +23,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Names in a folder; none if it cannot be read.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code ec;
-  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec))
-    names.push_back(it->path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 // Where the kernel keeps a disk or partition: it names both in class/block, under one another in block/.
 struct block_device {
   std::string name;
@@ -46,8 +33,8 @@ std::vector<block_device> with_partitions(const std::string& root, const std::st
   const fs::path folder = fs::path(root + "/sys/block") / disk;
   std::vector<block_device> all{{disk, folder}};
   std::error_code ec;
-  for (const auto& name : names_in(folder))
-    if (fs::exists(folder / name / "partition", ec)) all.push_back({name, folder / name});
+  for (const auto& at : entries_of(folder))
+    if (fs::exists(at / "partition", ec)) all.push_back({at.filename(), at});
   return all;
 }
 
@@ -116,8 +103,8 @@ std::string swapped_on(const std::string& root, const block_device& b) {
 
 // md, dm (LVM, crypt) and bcache link themselves there.
 std::string held(const std::string& root, const block_device& b) {
-  for (const auto& name : names_in(b.folder / "holders")) {
-    const std::string called = first_line(fs::path(root + "/sys/block") / name / "dm/name");
+  for (const auto& at : entries_of(b.folder / "holders")) {
+    const std::string name = at.filename(), called = first_line(fs::path(root + "/sys/block") / name / "dm/name");
     return fmt::format("{} is part of {}{}", b.name, name, called.empty() ? "" : " (" + called + ")");
   }
   std::error_code ec;
@@ -129,15 +116,13 @@ std::string held(const std::string& root, const block_device& b) {
 // the device's name; fs/bcachefs/sysfs.c: a link called block.
 std::string in_file_system(const std::string& root, const block_device& b) {
   std::error_code ec;
-  const fs::path btrfs = root + "/sys/fs/btrfs";
-  for (const auto& id : names_in(btrfs))
-    if (fs::exists(fs::symlink_status(btrfs / id / "devices" / b.name, ec)))
-      return fmt::format("{} is part of the mounted btrfs {}", b.name, id);
-  const fs::path bcachefs = root + "/sys/fs/bcachefs";
-  for (const auto& id : names_in(bcachefs))
-    for (const auto& device : names_in(bcachefs / id))
-      if (fs::read_symlink(bcachefs / id / device / "block", ec).filename() == b.name)
-        return fmt::format("{} is part of the mounted bcachefs {}", b.name, id);
+  for (const auto& at : entries_of(root + "/sys/fs/btrfs"))
+    if (fs::exists(fs::symlink_status(at / "devices" / b.name, ec)))
+      return fmt::format("{} is part of the mounted btrfs {}", b.name, at.filename().string());
+  for (const auto& at : entries_of(root + "/sys/fs/bcachefs"))
+    for (const auto& device : entries_of(at))
+      if (target_of(device / "block") == b.name)
+        return fmt::format("{} is part of the mounted bcachefs {}", b.name, at.filename().string());
   return "";
 }
 
@@ -145,10 +130,9 @@ std::string in_file_system(const std::string& root, const block_device& b) {
 // root: a member while zfs is loaded counts as one in use. udev has read the disk, and lets everybody read what it
 // found.
 std::string below_another(const std::string& root, const block_device& b) {
-  const fs::path all = root + "/sys/block";
-  for (const auto& name : names_in(all))
-    if (const std::string on = first_line(all / name / "loop/backing_file"); !on.empty() && names(root, on, b))
-      return fmt::format("{} is below {}", b.name, name);
+  for (const auto& at : entries_of(root + "/sys/block"))
+    if (const std::string on = first_line(at / "loop/backing_file"); !on.empty() && names(root, on, b))
+      return fmt::format("{} is below {}", b.name, at.filename().string());
   std::error_code ec;
   if (!fs::exists(root + "/sys/module/zfs", ec)) return "";
   std::ifstream found(root + "/run/udev/data/b" + first_line(b.folder / "dev"));
@@ -192,10 +176,9 @@ std::vector<std::string> disks_of(const std::string& root, const std::string& bd
   // With native multipath the controller has nvme0c1n1 and the disk is nvme0n1: subsystem, controller, namespace.
   static const text_form controller_disk("(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)");
   std::vector<std::string> disks;
-  const fs::path folder = fs::path(root + "/sys/bus/pci/devices") / bdf / "nvme";
-  for (const auto& controller : names_in(folder))
-    for (const auto& name : names_in(folder / controller))
-      if (const auto part = controller_disk.parts_of(name); !part.empty()) disks.push_back(part[1] + part[3]);
+  for (const auto& controller : entries_of(fs::path(root + "/sys/bus/pci/devices") / bdf / "nvme"))
+    for (const auto& at : entries_of(controller))
+      if (const auto part = controller_disk.parts_of(at.filename()); !part.empty()) disks.push_back(part[1] + part[3]);
   return disks;
 }
 
@@ -215,16 +198,16 @@ std::vector<std::string> disks_of_namespace(const std::string& root, const names
   const std::string nguid = hex_of(is.nguid), eui64 = hex_of(is.eui64);
   // With native multipath a controller's own nvme0c1n1 stands beside the disk.
   static const text_form disk("nvme[0-9]+n[0-9]+");
-  const fs::path all = root + "/sys/block";
-  for (const auto& name : names_in(all)) {
+  for (const auto& at : entries_of(root + "/sys/block")) {
+    const std::string name = at.filename();
     if (!disk.fits(name)) continue;
-    const std::string its_nguid = digits_of(first_line(all / name / "nguid"));
-    const std::string its_eui64 = digits_of(first_line(all / name / "eui"));
+    const std::string its_nguid = digits_of(first_line(at / "nguid"));
+    const std::string its_eui64 = digits_of(first_line(at / "eui"));
     const bool by_id = (!nguid.empty() && nguid == its_nguid) || (!eui64.empty() && eui64 == its_eui64);
     // Without any identifier, namespaces that cannot be distinguished may be the same one.
     const bool nameless = nguid.empty() && eui64.empty() && its_nguid.empty() && its_eui64.empty();
-    const bool alike = first_line(all / name / "nsid") == std::to_string(is.nsid) &&
-                       first_line(all / name / "size") == std::to_string(is.bytes / 512);
+    const bool alike =
+        first_line(at / "nsid") == std::to_string(is.nsid) && first_line(at / "size") == std::to_string(is.bytes / 512);
     if (by_id || (nameless && alike)) same.push_back(name);
   }
   return same;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/run_clock.hpp"

@@ -37,7 +37,7 @@ std::uint64_t iova_ranges::take(std::uint64_t bytes, std::uint64_t address) {
 }
 
 void iova_ranges::give_back(std::uint64_t iova) {
-  const auto it = std::find_if(taken_.begin(), taken_.end(), [&](const auto& t) { return t.first == iova; });
+  const auto it = std::ranges::find_if(taken_, [&](const auto& t) { return t.first == iova; });
   if (it == taken_.end()) return;
   for (part& p : parts_)
     if (it->second >= p.begin && it->second < p.end) p.free.release(it->second);

@@ -134,8 +134,7 @@ void kmod_controller::make_queues(const xio_storage_attr_t& attr, const nvme_opt
 }
 
 void kmod_controller::choose_doorbells(const nvme_options& o) {
-  const bool reached =
-      std::all_of(pairs_.begin(), pairs_.end(), [](auto& p) { return p.second.kernels_page != nullptr; });
+  const bool reached = std::ranges::all_of(pairs_, [](auto& p) { return p.second.kernels_page != nullptr; });
   doorbell_reach can;
   can.registers = reached ? pairs_.begin()->second.kernels_page : nullptr;
   // The module configures no doorbell buffer, so there are no shadows.
@@ -308,7 +307,7 @@ void kmod_controller::unmap(void* base, std::size_t bytes) {
   std::vector<std::pair<const io_queue*, std::uint64_t>> until;
   for (const auto& q : queues_) until.emplace_back(q.get(), q->issued());
   memory_->unmap(base, bytes, [until] {
-    return std::any_of(until.begin(), until.end(), [](auto& one) { return one.first->completed() < one.second; });
+    return std::ranges::any_of(until, [](auto& one) { return one.first->completed() < one.second; });
   });
 }
 

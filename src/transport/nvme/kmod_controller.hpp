@@ -6,11 +6,9 @@
 
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/doorbell_keeper.hpp"
-#include "transport/nvme/drive.hpp"
 #include "transport/nvme/drive_watch.hpp"
 #include "transport/nvme/io_queue.hpp"
 #include "transport/nvme/kmod_memory.hpp"
-#include "transport/nvme/kmod_module.hpp"
 #include "transport/nvme/lost_pages.hpp"
 #include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/nvme.hpp"

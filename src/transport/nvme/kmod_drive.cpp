@@ -5,8 +5,6 @@
 #include <sys/ioctl.h>
 
 #include <charconv>
-#include <cstring>
-#include <filesystem>
 #include <optional>
 
 #include "base/error.hpp"

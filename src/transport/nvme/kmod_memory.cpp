@@ -169,8 +169,7 @@ std::uint64_t kmod_memory::address_of(void* at, void* base, std::size_t bytes) c
 
 void kmod_memory::unmap(void* base, std::size_t bytes, std::function<bool()> in_use) {
   const std::lock_guard hold(lock_);
-  const auto found =
-      std::find_if(pinned_.begin(), pinned_.end(), [&](const pinned& p) { return p.base == base && p.bytes == bytes; });
+  const auto found = std::ranges::find_if(pinned_, [&](const pinned& p) { return p.base == base && p.bytes == bytes; });
   if (found == pinned_.end() || --found->users > 0) return;
   // The pin has kept the memory itself, so nothing else was written; but the program has seen none of it.
   if (found->on_gpu && gpu::locate(base).where != gpu::residence::device)

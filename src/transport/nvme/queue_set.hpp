@@ -2,7 +2,6 @@
 // The I/O queues of a drive, the same for every kind of controller: how many, how deep, where, rung how.
 #pragma once
 #include "transport/nvme/doorbells.hpp"
-#include "transport/nvme/io_queue.hpp"
 
 namespace xio::nvme {
 

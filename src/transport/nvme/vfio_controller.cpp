@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // "nvme:BDF/NSID": a real drive behind an IOMMU, taken from the kernel by vfio.
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/drive.hpp"

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/first_line.hpp"
@@ -23,12 +20,6 @@ namespace {
 // PCI Code and ID Assignment 1.11: mass storage, non-volatile memory, NVM Express I/O controller.
 constexpr std::uint32_t k_nvme_class = 0x010802;
 constexpr std::uint32_t k_no_group = ~0u;
-
-// The last part of what a link points to, or "".
-std::string target_name(const fs::path& link) {
-  std::error_code ec;
-  return fs::read_symlink(link, ec).filename().string();
-}
 
 std::uint32_t number_in(const std::string& text, int base, std::uint32_t otherwise) {
   std::uint32_t value = 0;
@@ -68,8 +59,8 @@ vfio_name parse_function_name(const std::string& name, const std::string& scheme
          scheme);
   vfio_name out;
   out.bdf = (part[3].empty() ? "0000" : part[3]) + ":" + part[4];
-  std::transform(out.bdf.begin(), out.bdf.end(), out.bdf.begin(),
-                 [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
+  std::ranges::transform(out.bdf, out.bdf.begin(),
+                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c; });
   out.bus_devfn = number_in(out.bdf.substr(5, 2), 16, 0) << 8 | number_in(out.bdf.substr(8, 2), 16, 0) << 3 |
                   number_in(out.bdf.substr(11, 1), 16, 0);
   if (!part[6].empty()) out.nsid = number_in(part[6], 10, 0);
@@ -89,7 +80,7 @@ std::string driver_of_controller(const std::string& root, const std::string& bdf
     fail(XIO_ERR_ARG,
          "cannot open {}: {} is no NVMe controller (PCI class {:06x}); lspci -D -d ::0108 lists those there are", name,
          bdf, code);
-  return target_name(function / "driver");
+  return target_of(function / "driver");
 }
 
 std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, const std::string& name) {
@@ -104,7 +95,7 @@ std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, c
     fail(XIO_ERR_STATE, "cannot open {}: {} is bound to {} and not to vfio-pci, so bind it: {}", name, bdf,
          driver.empty() ? "no driver" : "the driver " + driver, how_to_bind(bdf));
   }
-  const std::uint32_t group = number_in(target_name(function / "iommu_group"), 10, k_no_group);
+  const std::uint32_t group = number_in(target_of(function / "iommu_group"), 10, k_no_group);
   // vfio's mode without an IOMMU makes up a group of this name (Linux, drivers/vfio/group.c).
   const fs::path group_name = root + fmt::format("/sys/kernel/iommu_groups/{}/name", group);
   if (group == k_no_group || first_word(group_name) == "vfio-noiommu") no_iommu(name, bdf);
@@ -113,13 +104,12 @@ std::uint32_t find_vfio_group(const std::string& root, const std::string& bdf, c
 
 // Linux, drivers/vfio/vfio_main.c: a device of the class vfio-dev, named by its index, is the function's child.
 std::string find_vfio_cdev(const std::string& root, const std::string& bdf) {
-  const fs::path folder = root + "/sys/bus/pci/devices/" + bdf + "/vfio-dev";
   std::error_code ec;
-  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
-    const std::string child = it->path().filename().string();
+  for (const fs::path& at : entries_of(root + "/sys/bus/pci/devices/" + bdf + "/vfio-dev")) {
+    const std::string child = at.filename();
     // Without CONFIG_VFIO_DEVICE_CDEV the child has no number of a device file.
     if (child.starts_with("vfio") && number_in(child.substr(4), 10, k_no_group) != k_no_group &&
-        fs::exists(it->path() / "dev", ec))
+        fs::exists(at / "dev", ec))
       return "/dev/vfio/devices/" + child;
   }
   return "";
@@ -127,15 +117,12 @@ std::string find_vfio_cdev(const std::string& root, const std::string& bdf) {
 
 std::string others_in_group(const std::string& root, std::uint32_t group) {
   std::vector<std::string> found;
-  std::error_code ec;
-  const fs::path folder = root + fmt::format("/sys/kernel/iommu_groups/{}/devices", group);
-  for (fs::directory_iterator it(folder, ec), end; !ec && it != end; it.increment(ec)) {
-    const std::string driver = target_name(it->path() / "driver");
+  for (const fs::path& at : entries_of(root + fmt::format("/sys/kernel/iommu_groups/{}/devices", group))) {
+    const std::string driver = target_of(at / "driver");
     // A group is viable while no driver but vfio's own, the stub's and that of bridges works in it.
     if (!driver.empty() && driver != "vfio-pci" && driver != "pci-stub" && driver != "pcieport")
-      found.push_back(fmt::format("{} ({})", it->path().filename().string(), driver));
+      found.push_back(fmt::format("{} ({})", at.filename().string(), driver));
   }
-  std::sort(found.begin(), found.end());
   return fmt::format("{}", fmt::join(found, ", "));
 }
 

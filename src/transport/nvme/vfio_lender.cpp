@@ -8,8 +8,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "base/first_line.hpp"
@@ -62,7 +60,7 @@ void check_function(const std::string& where, const fs::path& function, unsigned
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: there is no such PCI function; see lspci -D", where);
   if (fs::exists(fs::symlink_status(function / "driver", ec)))
     fail(XIO_ERR_CONFIG, "XIO_NVME_QUEUE_BAR={}: the driver {} has that function; take a device that no driver has",
-         where, fs::read_symlink(function / "driver", ec).filename().string());
+         where, target_of(function / "driver"));
   if (first_word(function / "class").starts_with(k_nvme_class_text))
     fail(XIO_ERR_CONFIG,
          "XIO_NVME_QUEUE_BAR={}: that is an NVMe controller, whose BARs are registers; take a device with memory",

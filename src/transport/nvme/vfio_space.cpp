@@ -72,7 +72,7 @@ std::uint64_t vfio_space::map(void* base, std::size_t bytes) {
 
 void vfio_space::unmap(void* base, std::size_t bytes) {
   const std::lock_guard hold(lock_);
-  const auto found = std::find_if(mappings_.begin(), mappings_.end(), [&](const mapping& m) {
+  const auto found = std::ranges::find_if(mappings_, [&](const mapping& m) {
     return m.base == reinterpret_cast<std::uintptr_t>(base) && m.bytes == bytes;
   });
   if (found == mappings_.end() || --found->users > 0) return;

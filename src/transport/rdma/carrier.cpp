@@ -164,7 +164,7 @@ bool is(const direct_offer& o, direct_state s) { return o.state == static_cast<s
 
 template <class Test>
 int first_that(const std::vector<direct_offer>& all, Test&& test) {
-  const auto found = std::find_if(all.begin(), all.end(), test);
+  const auto found = std::ranges::find_if(all, test);
   return found == all.end() ? -1 : static_cast<int>(found - all.begin());
 }
 
@@ -215,8 +215,8 @@ direct_verdict choose_direct(const std::vector<direct_offer>& all) {
          "none: "
          "{}; set XIO_NIC_FAMILY=auto, or XIO_NIC_EXECUTOR=verbs for the format alone, read by the software NIC",
          forced_word(all[static_cast<std::size_t>(forced)]), forced, hindered, why_not(first));
-  const bool could = std::all_of(all.begin(), all.end(),
-                                 [&](const direct_offer& o) { return ready(o) || is(o, direct_state::refused); });
+  const bool could =
+      std::ranges::all_of(all, [&](const direct_offer& o) { return ready(o) || is(o, direct_state::refused); });
   if (could)
     fail(peer_status(first.status), "PE {}: {} (or set XIO_NIC_FAMILY=proxy for queues that a host thread works off)",
          hindered, why_not(first));

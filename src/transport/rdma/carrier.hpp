@@ -3,12 +3,9 @@
 // memory or TCP. All PEs take the same.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <exception>
 #include <string>
-#include <vector>
 
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace xio::rdma {

@@ -99,7 +99,7 @@ void check_header(reader& from, message kind, std::uint32_t count, int pe) {
   if (h.status == XIO_OK) return;
   reason why{};
   const auto text = from.take_bytes(sizeof why - 1);
-  std::copy(text.begin(), text.end(), std::as_writable_bytes(std::span(why)).begin());
+  std::ranges::copy(text, std::as_writable_bytes(std::span(why)).begin());
   fail(XIO_ERR_PEER, "PE {} could not set up RDMA ({}): {}", pe, xio_status_name(peer_status(h.status)),
        why[0] != 0 ? text_of(why) : "its own error says why");
 }

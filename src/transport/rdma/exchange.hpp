@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What PEs tell each other about RDMA, and the checks of what the others say. All of it is collective.
 #pragma once
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "bootstrap/bootstrap.hpp"
 #include "proxy/fabric.hpp"
 #include "xio/device/impl/view.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The formats of entries that this build knows: the proxy's, and those of software NICs where they are built.
 #pragma once
-#include <string>
-
-#include "proxy/family.hpp"
 #include "transport/rdma/carrier.hpp"
 #include "transport/software.hpp"
 

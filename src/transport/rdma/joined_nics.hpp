@@ -5,10 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <string>
-#include <vector>
 
 #include "base/error.hpp"
 #include "proxy/keys.hpp"
@@ -29,8 +26,7 @@ class joined_nics {
     for (const auto& [base, keys] : registered_) unregister_on(nics_.size(), keys);
     if (heap_is_registered_) unregister_on(nics_.size(), heap_keys_);
   }
-  joined_nics(const joined_nics&) = delete;
-  joined_nics& operator=(const joined_nics&) = delete;
+  joined_nics& operator=(joined_nics&&) = delete;
 
   struct opened {
     std::vector<Nic*> nics;
@@ -50,7 +46,7 @@ class joined_nics {
       mine.heap_bytes = s.heap_bytes;
       mine.nics = static_cast<std::uint32_t>(nics_.size());
       mine.max_message = made.max_message;
-      std::copy(std::begin(heap_keys_.rkey), std::end(heap_keys_.rkey), mine.heap_rkey);
+      std::ranges::copy(heap_keys_.rkey, mine.heap_rkey);
       for (std::size_t i = 0; i < nics_.size(); ++i) mine.nic_addresses[i] = nics_[i]->get_address();
     } catch (...) {
       exchange_identities(channel_, mine, status_of_current_exception());

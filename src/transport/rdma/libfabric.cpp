@@ -145,14 +145,12 @@ std::vector<domain_facts> try_libfabric(const rdma_options& o, const payload_age
 std::string why_no_slingshot(const rdma_options& o) {
   std::error_code err;
   if (std::filesystem::is_empty("/sys/class/cxi", err) || err) return "this machine has no Slingshot NIC";
-  try {
+  return sentence_from([&] {
     ofi::wish w = wish_of(o);
     w.provider = "cxi";
     ofi::list_domains(w);
-  } catch (const error& e) {
-    return e.what();
-  }
-  return "";
+    return "";
+  });
 }
 
 #else

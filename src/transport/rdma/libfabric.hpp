@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Providers of libfabric as a carrier: chooses domains and opens a fabric on each.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "base/options.hpp"
 #include "base/payload.hpp"

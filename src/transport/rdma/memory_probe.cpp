@@ -3,7 +3,6 @@
 
 #include <array>
 #include <random>
-#include <thread>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -75,8 +74,7 @@ class loopback {
       if (made_) f.forget(k_number);
     });
   }
-  loopback(const loopback&) = delete;
-  loopback& operator=(const loopback&) = delete;
+  loopback& operator=(loopback&&) = delete;
 
   void connect(int me) {
     visit_([&](proxy::fabric& f) {
@@ -128,18 +126,16 @@ std::chrono::milliseconds patience_of(const setup& s) {
 
 self_write writer_of(const fabric_visit& visit, int me) {
   return [visit, me](const probed_memory& memory, std::chrono::milliseconds patience) -> std::string {
-    proxy::op_error how;
-    try {
+    return sentence_from([&]() -> std::string {
+      proxy::op_error how;
       loopback pair(visit);
       pair.connect(me);
       if (!pair.carry_out(write_of(memory), patience, &how))
         return fmt::format("a write to itself has not completed within {} ms", patience.count());
-    } catch (const error& e) {
-      return e.what();
-    }
-    if (!how) return "";
-    return fmt::format("a write to itself failed (outcome {}, rule {})", static_cast<unsigned>(how.what),
-                       static_cast<unsigned>(how.why));
+      if (!how) return "";
+      return fmt::format("a write to itself failed (outcome {}, rule {})", static_cast<unsigned>(how.what),
+                         static_cast<unsigned>(how.why));
+    });
   };
 }
 

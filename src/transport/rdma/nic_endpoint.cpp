@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "transport/rdma/memory_probe.hpp"
 #include "xio/wire/inbox.hpp"
 
 namespace xio::rdma {
@@ -91,7 +90,7 @@ nic_endpoint::~nic_endpoint() {
 }
 
 bool nic_endpoint::has_failed() const {
-  return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return (*n)->has_failed(); });
+  return std::ranges::any_of(nics_, [](const auto& n) { return (*n)->has_failed(); });
 }
 
 // Where NICs are joined by memory, each peer's heap is reached by its mapping here.

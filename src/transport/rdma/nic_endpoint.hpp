@@ -2,17 +2,11 @@
 // RDMA on software NICs: rings of any family in shared memory, carried to the peers by a fabric. Over verbs this is
 // also how a real device serves kernels that cannot reach its own queues (proxy).
 #pragma once
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "proxy/immediate_desk.hpp"
 #include "proxy/nic.hpp"
 #include "proxy/shm_executor.hpp"
 #include "transport/rdma/joined_nics.hpp"
 #include "transport/rdma/memory_probe.hpp"
 #include "transport/rdma/nic_queues.hpp"
-#include "transport/rdma/rdma.hpp"
 
 namespace xio::rdma {
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
 
 #include "base/error.hpp"
 
@@ -72,7 +71,7 @@ nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const que
                        const queue_style& style)
     : nics_(std::move(nics)), per_peer_(request.per_peer), views_(wanted.size() * request.per_peer, dev::ring_view{}) {
   check(request, *style.family);
-  const auto count = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true)) * per_peer_;
+  const auto count = static_cast<std::size_t>(std::ranges::count(wanted, true)) * per_peer_;
   const layout each(*style.family, request.depth, completion_depth(*style.family, request.depth, style.cq_depth));
   slots_ = gpu::buffer(count * each.slots, style.where.submission, 256, gpu::purpose::rings);
   completions_ = gpu::buffer(count * each.completion, style.where.completion, 256, gpu::purpose::completions);

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory of the queue pairs of one ctx on software NICs, and their views. One allocation of each kind for all.
 #pragma once
-#include <functional>
-#include <memory>
-#include <vector>
-
 #include "gpu/gpu.hpp"
 #include "memory/mode.hpp"
 #include "proxy/immediate_desk.hpp"
@@ -23,8 +19,7 @@ class running_nic {
     machine_.add(&nic_);
   }
   ~running_nic() { machine_.remove(&nic_); }
-  running_nic(const running_nic&) = delete;
-  running_nic& operator=(const running_nic&) = delete;
+  running_nic& operator=(running_nic&&) = delete;
   proxy::nic& operator*() { return nic_; }
   proxy::nic* operator->() { return &nic_; }
 

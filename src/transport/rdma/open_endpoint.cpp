@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <chrono>
 
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "bootstrap/world_keys.hpp"
-#include "gpu/gpu.hpp"
-#include "proxy/shm_executor.hpp"
 #include "proxy/tcp_fabric.hpp"
 #include "proxy/tcp_settings.hpp"
-#include "transport/rdma/carrier.hpp"
 #include "transport/rdma/direct/endpoint.hpp"
 #include "transport/rdma/families.hpp"
 #include "transport/rdma/libfabric.hpp"
 #include "transport/rdma/nic_endpoint.hpp"
-#include "transport/rdma/rdma.hpp"
 #include "transport/rdma/verbs/verbs.hpp"
 
 namespace xio::rdma {
@@ -88,9 +82,7 @@ void add_tcp(const setup& s, const proxy::tcp_key_source& key_with, const softwa
   }
 }
 
-bool maps_all(const setup& s) {
-  return std::find(s.peer_heaps.begin(), s.peer_heaps.end(), nullptr) == s.peer_heaps.end();
-}
+bool maps_all(const setup& s) { return std::ranges::find(s.peer_heaps, nullptr) == s.peer_heaps.end(); }
 
 void add_libfabric(const setup& s, nic_parts& c) {
   const libfabric_place where{s.channel->rank(),

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Host side of RDMA: one endpoint per world (device, memory keys), one queue pair per (ctx, peer).
 #pragma once
-#include <cstdint>
-#include <functional>
 #include <memory>
-#include <vector>
 
-#include "base/options.hpp"
 #include "base/payload.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "progress/machine.hpp"

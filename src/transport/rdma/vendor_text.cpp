@@ -9,10 +9,7 @@
 #include "xio/device/impl/bnxt.hpp"
 #include "xio/device/impl/ionic.hpp"
 #include "xio/device/impl/mlx5.hpp"
-#include "xio/wire/bnxt.hpp"
 #include "xio/wire/ernic.hpp"
-#include "xio/wire/ionic.hpp"
-#include "xio/wire/mlx5.hpp"
 #include "xio/wire/proxy.hpp"
 
 namespace xio::rdma {

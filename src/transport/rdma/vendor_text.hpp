@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a NIC means by the code that a queue pair stopped with (ring_state::vendor), and what to do about it.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "xio/device/impl/view.hpp"

@@ -2,8 +2,6 @@
 // What Linux's bnxt_re gets and gives besides in system calls (uverbs/abi.hpp). Source: Linux 7.2
 // include/uapi/rdma/bnxt_re-abi.h.
 #pragma once
-#include <cstdint>
-
 #include "transport/rdma/uverbs/abi.hpp"
 
 namespace xio::rdma::bnxt {

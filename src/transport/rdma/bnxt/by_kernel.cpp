@@ -58,8 +58,7 @@ class kernel_objects final : public queue_objects {
     c.use(page_handle, page_);
     owner_.run(c);
   }
-  kernel_objects(const kernel_objects&) = delete;
-  kernel_objects& operator=(const kernel_objects&) = delete;
+  kernel_objects& operator=(kernel_objects&&) = delete;
 
   void end_qp() noexcept override { uverbs::destroy_qp(owner_, &qp_); }
   int modify(const uverbs::modify_qp& m) override { return owner_.modify(qp_, m); }

@@ -72,8 +72,7 @@ class library_objects final : public queue_objects {
     for (void* umem : umems_)
       if (umem != nullptr) call_.umem_dereg(umem);
   }
-  library_objects(const library_objects&) = delete;
-  library_objects& operator=(const library_objects&) = delete;
+  library_objects& operator=(library_objects&&) = delete;
 
   int make_page() override {
     if (call_.alloc_db_region == nullptr || call_.free_db_region == nullptr) {

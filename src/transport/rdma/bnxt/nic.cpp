@@ -13,7 +13,6 @@
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 #include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/bnxt.hpp"
-#include "xio/wire/bnxt.hpp"
 
 namespace xio::rdma {
 
@@ -178,19 +177,12 @@ std::string try_queue(const std::string& device, bnxt::maker& maker) {
 }  // namespace
 
 std::string why_no_bnxt_queues(const std::string& device, const std::string& file) {
-  try {
-    return try_queue(device, *bnxt::make_by_kernel(device, file));
-  } catch (const error& e) {
-    return e.what();
-  }
+  return sentence_from([&] { return try_queue(device, *bnxt::make_by_kernel(device, file)); });
 }
 
 std::string why_no_bnxt_library(ibv_context* context, ibv_pd* domain, std::string* path) {
-  try {
-    return try_queue(ibv_get_device_name(context->device), *bnxt::make_by_library(context, domain, path));
-  } catch (const error& e) {
-    return e.what();
-  }
+  return sentence_from(
+      [&] { return try_queue(ibv_get_device_name(context->device), *bnxt::make_by_library(context, domain, path)); });
 }
 
 const direct_provider& bnxt_provider() {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Receives of a bnxt queue pair, with a completion queue of their own; receive_queue.hpp says how they are used.
 #pragma once
-#include <cstdint>
-
 #include "transport/rdma/direct/receive_queue.hpp"
 
 namespace xio::rdma::bnxt {

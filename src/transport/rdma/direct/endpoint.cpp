@@ -82,8 +82,7 @@ class immediate_watch final : public progress::device {
     machine_.add(this);
   }
   ~immediate_watch() override { machine_.remove(this); }
-  immediate_watch(const immediate_watch&) = delete;
-  immediate_watch& operator=(const immediate_watch&) = delete;
+  immediate_watch& operator=(immediate_watch&&) = delete;
   bool poll() override {
     bool any = false;
     for (std::size_t i = 0; i < queues_.size(); ++i)
@@ -131,7 +130,7 @@ class direct_queues final : public queue_set {
       fail(XIO_ERR_CONFIG,
            "tickets of a queue on {} hardware cannot start at {}; use a multiple of {} or 0 as XIO_TICKET_START",
            facts.format->name, request.ticket_start, count_from);
-    const auto count = static_cast<std::size_t>(std::count(request.peers.begin(), request.peers.end(), true));
+    const auto count = static_cast<std::size_t>(std::ranges::count(request.peers, true));
     states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(depth), gpu::place::device);
     std::size_t place = 0;
     for (std::size_t i = 0; i < queues_.size(); ++i) {
@@ -202,8 +201,7 @@ class event_watch final : public progress::device {
  public:
   event_watch(progress::machine& m, const nic_list& nics) : machine_(m), nics_(nics) { machine_.add(this); }
   ~event_watch() override { machine_.remove(this); }
-  event_watch(const event_watch&) = delete;
-  event_watch& operator=(const event_watch&) = delete;
+  event_watch& operator=(event_watch&&) = delete;
   bool poll() override {
     for (const auto& n : nics_) n->poll_events();
     return false;
@@ -246,7 +244,7 @@ class direct_endpoint final : public endpoint {
   bool on_devices() const override { return true; }
   bool takes_immediates() const override { return format_.takes_immediates; }
   bool has_failed() const override {
-    return std::any_of(nics_.begin(), nics_.end(), [](const auto& n) { return n->has_failed(); });
+    return std::ranges::any_of(nics_, [](const auto& n) { return n->has_failed(); });
   }
   bool reaches(int) const override { return true; }
   memory_keys register_memory(void* base, std::size_t bytes) override {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RDMA on devices whose queues kernels drive by themselves.
 #pragma once
-#include <memory>
-
 #include "transport/rdma/rdma.hpp"
 
 namespace xio::rdma {

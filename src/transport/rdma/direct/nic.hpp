@@ -3,17 +3,13 @@
 // provider (mlx5, bnxt, ionic).
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "gpu/gpu.hpp"
-#include "proxy/fabric.hpp"
 #include "proxy/family.hpp"
 #include "proxy/verbs_fabric.hpp"
 #include "proxy/verbs_port.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::rdma {
 

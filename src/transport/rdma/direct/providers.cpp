@@ -4,7 +4,6 @@
 #endif
 
 #include "transport/rdma/bnxt/nic.hpp"
-#include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/ionic/nic.hpp"
 #if HAVE_MLX5DV
 #include "transport/rdma/mlx5/nic.hpp"

@@ -4,9 +4,6 @@
 #pragma once
 #include <unistd.h>
 
-#include <cstdint>
-#include <memory>
-
 #include "proxy/verbs_port.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 
@@ -19,8 +16,7 @@ struct queue_memory {
   ~queue_memory() {
     if (file.fd >= 0) close(file.fd);
   }
-  queue_memory(const queue_memory&) = delete;
-  queue_memory& operator=(const queue_memory&) = delete;
+  queue_memory& operator=(queue_memory&&) = delete;
   unsigned char* at;
   std::size_t bytes;
   gpu::exported_memory file;  // its fd is -1 for memory of the process

@@ -2,7 +2,6 @@
 #include "transport/rdma/direct/register_page.hpp"
 
 #include <cerrno>
-#include <utility>
 
 #include "base/error.hpp"
 

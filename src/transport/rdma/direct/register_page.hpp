@@ -2,8 +2,6 @@
 // A page of a device's registers, mapped for this process and for kernels.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <string>
 
 #include "transport/rdma/direct/nic.hpp"
@@ -15,8 +13,7 @@ class register_page {
   // page: mapped; null with errno is refused. Throws, naming the device. `hooks` outlives it.
   register_page(const std::string& device, std::shared_ptr<void> page, std::size_t bytes, const direct_hooks& hooks);
   ~register_page();
-  register_page(const register_page&) = delete;
-  register_page& operator=(const register_page&) = delete;
+  register_page& operator=(register_page&&) = delete;
   // Of 8 bytes, `at` bytes from the page's begin: as kernels see it, and as this process does.
   std::uint64_t* doorbell(std::size_t at) const { return word(kernels_, at); }
   std::uint64_t* host_doorbell(std::size_t at) const { return word(page_.get(), at); }

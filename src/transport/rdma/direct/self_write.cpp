@@ -3,8 +3,6 @@
 
 #include <deque>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -42,8 +40,7 @@ class own_queue {
     queue_->connect(queue_->identity(), how.me, how.path, v_);
   }
   ~own_queue() { queue_->stop(); }
-  own_queue(const own_queue&) = delete;
-  own_queue& operator=(const own_queue&) = delete;
+  own_queue& operator=(own_queue&&) = delete;
 
   void post(const dev::rdma::work& w) {
     with_codec([&](auto codec) { post<decltype(codec)>(w); });
@@ -110,7 +107,7 @@ dev::rdma::work write_of(const std::uint64_t* from, std::uint64_t* to, std::uint
 
 std::string write_to_itself(direct_nic& nic, const self_writer& how, const probed_memory& memory,
                             std::chrono::milliseconds patience) {
-  try {
+  return sentence_from([&]() -> std::string {
     own_queue queue(nic, how);
     auto* const words = reinterpret_cast<std::uint64_t*>(memory.words);
     constexpr std::size_t half = k_probe_bytes / 2;
@@ -121,9 +118,7 @@ std::string write_to_itself(direct_nic& nic, const self_writer& how, const probe
         return fmt::format("a write to itself has not completed within {} ms", patience.count());
     }
     return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  });
 }
 
 namespace {
@@ -135,8 +130,7 @@ struct tried_memory {
         keys(nic.register_memory(memory.data(), memory.size(),
                                  proxy::local_read | proxy::local_write | proxy::remote_write)) {}
   ~tried_memory() { nic.unregister_memory(keys); }
-  tried_memory(const tried_memory&) = delete;
-  tried_memory& operator=(const tried_memory&) = delete;
+  tried_memory& operator=(tried_memory&&) = delete;
 
   direct_nic& nic;
   const gpu::buffer memory{2 * k_tried * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size()};

@@ -2,9 +2,6 @@
 // Writes by queue pairs that are connected to themselves, posted by the host as kernels post: the bytes, the doorbell
 // and the completion are theirs. The NIC's rings are host memory.
 #pragma once
-#include <chrono>
-#include <string>
-
 #include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/memory_probe.hpp"
 

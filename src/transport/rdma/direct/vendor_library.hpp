@@ -4,7 +4,6 @@
 #pragma once
 #include <infiniband/verbs.h>
 
-#include <cstddef>
 #include <span>
 #include <string>
 

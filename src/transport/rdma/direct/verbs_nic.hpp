@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/direct/nic.hpp"
 
 namespace xio::rdma {

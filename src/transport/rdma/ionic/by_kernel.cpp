@@ -5,7 +5,6 @@
 #include "base/error.hpp"
 #include "transport/rdma/ionic/abi.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
 
@@ -29,8 +28,7 @@ class kernel_objects final : public queue_objects {
     uverbs::destroy_cq(owner_, &cq_[receives]);
     uverbs::destroy_cq(owner_, &cq_[sends]);
   }
-  kernel_objects(const kernel_objects&) = delete;
-  kernel_objects& operator=(const kernel_objects&) = delete;
+  kernel_objects& operator=(kernel_objects&&) = delete;
 
   void end_qp() noexcept override { uverbs::destroy_qp(owner_, &qp_); }
   int modify(const uverbs::modify_qp& m) override { return owner_.modify(qp_, m); }

@@ -9,7 +9,6 @@
 #include "transport/rdma/ionic/abi.hpp"
 #include "transport/rdma/ionic/library.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma::ionic {
 
@@ -43,8 +42,7 @@ class pipeline_domain {
   ~pipeline_domain() {
     if (domain_ != nullptr) ibv_dealloc_pd(domain_);
   }
-  pipeline_domain(const pipeline_domain&) = delete;
-  pipeline_domain& operator=(const pipeline_domain&) = delete;
+  pipeline_domain& operator=(pipeline_domain&&) = delete;
   int error() const { return err_; }
 
   // Runs `make` with the domain, whose rings get this memory: of a CQ, of sends, of receives. Returns its object.
@@ -91,8 +89,7 @@ class library_objects final : public queue_objects {
     for (ibv_cq* cq : cq_)
       if (cq != nullptr) ibv_destroy_cq(cq);
   }
-  library_objects(const library_objects&) = delete;
-  library_objects& operator=(const library_objects&) = delete;
+  library_objects& operator=(library_objects&&) = delete;
 
   int make_cq(side which, std::uint32_t entries, const queue_memory& memory) override {
     ibv_cq_ex* const made = domain_.with({{dv::of_cq, &memory}}, [&](ibv_pd* domain) {

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/ionic/nic.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <optional>
 #include <random>
 
 #include "base/error.hpp"
 #include "transport/rdma/direct/register_page.hpp"
 #include "transport/rdma/ionic/maker.hpp"
-#include "transport/rdma/ionic/receives.hpp"
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 #include "transport/rdma/uverbs/trial.hpp"
 #include "xio/device/impl/ionic.hpp"
-#include "xio/wire/ionic.hpp"
 
 namespace xio::rdma {
 
@@ -192,19 +188,12 @@ std::string try_queue(const std::string& device, ionic::maker& maker) {
 }  // namespace
 
 std::string why_no_ionic_queues(const std::string& device, const std::string& file) {
-  try {
-    return try_queue(device, *ionic::make_by_kernel(device, file));
-  } catch (const error& e) {
-    return e.what();
-  }
+  return sentence_from([&] { return try_queue(device, *ionic::make_by_kernel(device, file)); });
 }
 
 std::string why_no_ionic_library(ibv_context* context, ibv_pd* domain, std::string* path) {
-  try {
-    return try_queue(ibv_get_device_name(context->device), *ionic::make_by_library(context, domain, path));
-  } catch (const error& e) {
-    return e.what();
-  }
+  return sentence_from(
+      [&] { return try_queue(ibv_get_device_name(context->device), *ionic::make_by_library(context, domain, path)); });
 }
 
 const direct_provider& ionic_provider() {

@@ -152,8 +152,7 @@ constexpr ending k_endings[] = {
 
 const ending& ending_of(const reply& a) {
   static constexpr ending other{0, "an unknown status", "see the kernel's log"};
-  const auto* found = std::find_if(std::begin(k_endings), std::end(k_endings),
-                                   [&](const ending& e) { return e.status == status_of(a); });
+  const auto* found = std::ranges::find_if(k_endings, [&](const ending& e) { return e.status == status_of(a); });
   return found == std::end(k_endings) ? other : *found;
 }
 

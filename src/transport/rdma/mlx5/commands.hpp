@@ -4,10 +4,7 @@
 // Reference Manual and in rdma-core providers/mlx5/mlx5_ifc.h; of create_cq, Linux include/linux/mlx5/mlx5_ifc.h (cqc,
 // create_cq_in).
 #pragma once
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 #include "proxy/verbs_address.hpp"
 

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
-#include <utility>
 
 #include "base/error.hpp"
 #include "transport/rdma/direct/verbs_nic.hpp"

@@ -3,15 +3,9 @@
 // firmware commands (DEVX) over memory of ours, with one collapsed completion entry, which dev::mlx5_codec reads. Needs
 // libmlx5.
 #pragma once
-#include <infiniband/mlx5dv.h>
-
-#include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 
 #include "gpu/gpu.hpp"
-#include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/mlx5/commands.hpp"
 #include "transport/rdma/mlx5/receives.hpp"
 #include "transport/rdma/mlx5/registers.hpp"
@@ -24,8 +18,7 @@ class mlx5_port {
  public:
   // Throws, saying what the driver, the firmware or the platform lacks.
   mlx5_port(const proxy::verbs_port& port, direct_hooks hooks);
-  mlx5_port(const mlx5_port&) = delete;
-  mlx5_port& operator=(const mlx5_port&) = delete;
+  mlx5_port& operator=(mlx5_port&&) = delete;
 
   const proxy::verbs_port& port() const { return port_; }
   const direct_hooks& hooks() const { return hooks_; }

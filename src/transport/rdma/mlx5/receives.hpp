@@ -2,7 +2,6 @@
 // Receives of an mlx5 queue pair; receive_queue.hpp says how they are used. All of it is host memory.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 
 #include "transport/rdma/direct/receive_queue.hpp"
 

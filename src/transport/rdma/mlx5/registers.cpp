@@ -67,8 +67,8 @@ std::shared_ptr<mlx5_register> mlx5_registers::add(mlx5dv_devx_uar* uar) {
 
 std::shared_ptr<mlx5_register> mlx5_registers::least_shared() {
   std::erase_if(given_, [](const auto& r) { return r.expired(); });
-  const auto fewest = std::min_element(given_.begin(), given_.end(),
-                                       [](const auto& a, const auto& b) { return a.use_count() < b.use_count(); });
+  const auto fewest =
+      std::ranges::min_element(given_, [](const auto& a, const auto& b) { return a.use_count() < b.use_count(); });
   return fewest == given_.end() ? nullptr : fewest->lock();
 }
 

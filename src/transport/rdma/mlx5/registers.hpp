@@ -4,11 +4,8 @@
 #pragma once
 #include <infiniband/mlx5dv.h>
 
-#include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "transport/rdma/direct/nic.hpp"
 
@@ -22,8 +19,7 @@ class mlx5_register {
   // `of` outlives it.
   mlx5_register(mlx5_registers& of, mlx5dv_devx_uar* uar, void* kernels_page);
   ~mlx5_register();
-  mlx5_register(const mlx5_register&) = delete;
-  mlx5_register& operator=(const mlx5_register&) = delete;
+  mlx5_register& operator=(mlx5_register&&) = delete;
 
   std::uint32_t page_id() const { return uar_->page_id; }                                       // in commands
   std::uint64_t* host_doorbell() const { return static_cast<std::uint64_t*>(uar_->reg_addr); }  // of this process
@@ -39,8 +35,7 @@ class mlx5_registers {
  public:
   // Both outlive it.
   mlx5_registers(const proxy::verbs_port& port, const direct_hooks& hooks) : port_(port), hooks_(hooks) {}
-  mlx5_registers(const mlx5_registers&) = delete;
-  mlx5_registers& operator=(const mlx5_registers&) = delete;
+  mlx5_registers& operator=(mlx5_registers&&) = delete;
 
   // For one queue pair more. Throws where there is none at all, saying what the driver or the platform lacks.
   std::shared_ptr<mlx5_register> take();

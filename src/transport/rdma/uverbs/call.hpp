@@ -2,7 +2,6 @@
 // One system call on an RDMA device's file, with its attributes (uverbs/abi.hpp).
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "transport/rdma/uverbs/abi.hpp"

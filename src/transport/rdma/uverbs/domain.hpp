@@ -2,9 +2,7 @@
 // An RDMA device's file opened by system calls alone, without its vendor's library: a context, a protection domain,
 // registered memory, and the steps of a queue pair. Closing it ends all that was made with it.
 #pragma once
-#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "base/unique_fd.hpp"
@@ -33,8 +31,7 @@ class domain {
   // file: "uverbs0". Throws with the device's name.
   domain(std::string device, const std::string& file, driver which, const driver_data& context, const driver_data& pd);
   ~domain();
-  domain(const domain&) = delete;
-  domain& operator=(const domain&) = delete;
+  domain& operator=(domain&&) = delete;
 
   const std::string& device() const { return device_; }
   std::uint32_t pd() const { return pd_; }

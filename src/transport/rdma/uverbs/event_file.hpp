@@ -2,9 +2,7 @@
 // A device's events, read by system calls alone: for those that no library of ours has opened.
 #pragma once
 #include <atomic>
-#include <cstdint>
 
-#include "base/unique_fd.hpp"
 #include "proxy/device_events.hpp"
 #include "transport/rdma/uverbs/domain.hpp"
 

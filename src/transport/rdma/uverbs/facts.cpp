@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "transport/rdma/uverbs/domain.hpp"
 
 namespace xio::rdma::uverbs {
 
@@ -79,7 +78,7 @@ std::vector<idle_function> list_idle_functions() {
     if (vendor == proxy::nic_vendor::other || !is_network || fs::exists(entry.path() / "infiniband", err)) continue;
     all.push_back({entry.path().filename().string(), vendor});
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
   return all;
 }
 

@@ -2,9 +2,6 @@
 // RDMA devices as the kernel shows them, with or without a library for them: which there are, whose they are, and what
 // one can.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/verbs/inventory.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 
-#include <utility>
-
 #include "base/error.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
 

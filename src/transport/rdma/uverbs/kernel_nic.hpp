@@ -2,11 +2,7 @@
 // The part of a NIC whose queues the kernel's own calls make that is the same for every vendor: its port, its events,
 // registered memory.
 #pragma once
-#include <memory>
-#include <utility>
-
 #include "transport/rdma/direct/verbs_nic.hpp"
-#include "transport/rdma/uverbs/domain.hpp"
 #include "transport/rdma/uverbs/event_file.hpp"
 
 namespace xio::rdma::uverbs {

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "base/error.hpp"
 #include "transport/rdma/uverbs/domain.hpp"

@@ -15,8 +15,7 @@ class trial {
   // Has so many bytes of zeros, from a page's start, or has failed.
   trial(std::string device, std::size_t bytes, lacking without);
   ~trial();
-  trial(const trial&) = delete;
-  trial& operator=(const trial&) = delete;
+  trial& operator=(trial&&) = delete;
 
   unsigned char* memory() const { return memory_; }
   // Runs `make`, which returns 0 or the kernel's errno, unless a step has failed. what: what it makes. feature: what

@@ -30,12 +30,12 @@ hca_list::entry parse_entry(const std::string& item, const std::string& whole) {
 }  // namespace
 
 bool hca_list::names(const std::string& device, std::uint32_t port) const {
-  return std::any_of(entries.begin(), entries.end(),
-                     [&](const entry& e) { return e.name == device && (e.port == 0 || e.port == port); });
+  return std::ranges::any_of(entries,
+                             [&](const entry& e) { return e.name == device && (e.port == 0 || e.port == port); });
 }
 
 bool hca_list::names(const std::string& device) const {
-  return std::any_of(entries.begin(), entries.end(), [&](const entry& e) { return e.name == device; });
+  return std::ranges::any_of(entries, [&](const entry& e) { return e.name == device; });
 }
 
 hca_list parse_hca_list(const std::string& text) {
@@ -64,14 +64,12 @@ std::string text_of(const std::vector<device_facts>& devices) {
 
 void check_hca_list(const hca_list& list, const std::vector<device_facts>& devices) {
   for (const hca_list::entry& e : list.entries) {
-    const auto d =
-        std::find_if(devices.begin(), devices.end(), [&](const device_facts& f) { return f.name == e.name; });
+    const auto d = std::ranges::find_if(devices, [&](const device_facts& f) { return f.name == e.name; });
     if (d == devices.end())
       fail(XIO_ERR_CONFIG, "XIO_HCA_LIST names the RDMA device {}, which does not exist; this machine has: {}", e.name,
            text_of(devices));
-    const bool has_port =
-        e.port == 0 || !d->closed.empty() ||
-        std::any_of(d->ports.begin(), d->ports.end(), [&](const port_facts& p) { return p.number == e.port; });
+    const bool has_port = e.port == 0 || !d->closed.empty() ||
+                          std::ranges::any_of(d->ports, [&](const port_facts& p) { return p.number == e.port; });
     if (!has_port)
       fail(XIO_ERR_CONFIG, "XIO_HCA_LIST names port {} of RDMA device {}, which does not exist; this machine has: {}",
            e.port, e.name, text_of(devices));

@@ -14,10 +14,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <utility>
 
 #include "base/error.hpp"
+#include "base/first_line.hpp"
 #include "transport/rdma/bnxt/nic.hpp"
 #include "transport/rdma/ionic/nic.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
@@ -28,9 +27,7 @@ namespace {
 
 // "0000:3b:00.0", or empty: software devices hang off no PCI function.
 std::string bus_id_of(const char* device) {
-  std::error_code err;
-  const auto target = std::filesystem::read_symlink(std::string("/sys/class/infiniband/") + device + "/device", err);
-  const std::string name = err ? "" : target.filename().string();
+  const std::string name = target_of(std::string("/sys/class/infiniband/") + device + "/device");
   return name.size() == 12 && name[4] == ':' && name[7] == ':' && name[10] == '.' ? name : "";
 }
 
@@ -181,7 +178,7 @@ namespace {
 // A device of a vendor whose queues we make by system calls is taken without a library, too.
 void add_kernels_word(std::vector<opened_device>& all) {
   for (const uverbs::listed_device& l : uverbs::list_devices()) {
-    auto found = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.facts.name == l.name; });
+    auto found = std::ranges::find_if(all, [&](const auto& d) { return d.facts.name == l.name; });
     const bool ours = l.vendor == proxy::nic_vendor::broadcom || l.vendor == proxy::nic_vendor::pensando;
     if (found == all.end() && !ours) continue;
     device_facts chosen;
@@ -212,7 +209,7 @@ std::vector<opened_device> read_devices() {
   for (int i = 0; list != nullptr && i < count; ++i) all.push_back(read_device(list[i]));
   if (list != nullptr) ibv_free_device_list(list);
   add_kernels_word(all);
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.facts.name < b.facts.name; });
   return all;
 }
 

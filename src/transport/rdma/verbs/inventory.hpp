@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The machine's RDMA devices as plain descriptions, so that choosing among them is pure; and how they are read.
 #pragma once
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "proxy/verbs_address.hpp"

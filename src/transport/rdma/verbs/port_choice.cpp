@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/verbs/port_choice.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "transport/rdma/nearest_first.hpp"
 
@@ -24,7 +22,7 @@ int rank_of(const gid_row& g) {
 }
 
 const gid_row* find_gid(const port_facts& p, std::uint32_t index) {
-  const auto found = std::find_if(p.gids.begin(), p.gids.end(), [&](const gid_row& g) { return g.index == index; });
+  const auto found = std::ranges::find_if(p.gids, [&](const gid_row& g) { return g.index == index; });
   return found == p.gids.end() ? nullptr : &*found;
 }
 
@@ -83,8 +81,7 @@ std::string name_of(const candidate& c) {
 link_layer main_layer(const std::vector<candidate>& all) {
   std::uint64_t infiniband = 0, ethernet = 0;
   for (const candidate& c : all) (c.port->link == link_layer::infiniband ? infiniband : ethernet) += c.port->gbits;
-  const bool some =
-      std::any_of(all.begin(), all.end(), [](const candidate& c) { return c.port->link == link_layer::infiniband; });
+  const bool some = std::ranges::any_of(all, [](const candidate& c) { return c.port->link == link_layer::infiniband; });
   return some && infiniband >= ethernet ? link_layer::infiniband : link_layer::ethernet;
 }
 

@@ -2,10 +2,6 @@
 // Which ports a PE uses, and by which GID it is known there. Pure.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "base/options.hpp"
 #include "transport/rdma/verbs/hca_list.hpp"

@@ -8,7 +8,6 @@
 #include "base/log.hpp"
 #include "topology/machine_map.hpp"
 #include "transport/rdma/carrier.hpp"
-#include "transport/rdma/verbs/inventory.hpp"
 #include "transport/rdma/verbs/port_choice.hpp"
 #include "xio/device/impl/view.hpp"
 
@@ -117,12 +116,10 @@ std::vector<verbs_port> open_ports(const rdma_options& o, int rank, int local_ra
 }
 
 std::string why_no_ports(const rdma_options& o) {
-  try {
+  return sentence_from([&] {
     choose(o, facts_of(read_devices()), 0, "", wants_direct(o));
     return "";
-  } catch (const error& e) {
-    return e.what();
-  }
+  });
 }
 
 }  // namespace xio::rdma

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options' choice among this machine's RDMA ports, opened. Needs libibverbs.
 #pragma once
-#include <string>
 #include <vector>
 
 #include "base/options.hpp"

@@ -2,15 +2,9 @@
 // Real RDMA devices, through rdma-core: chooses ports and opens a fabric on each. Peers are met, memory registered and
 // queue pairs connected through the fabric.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "base/options.hpp"
-#include "base/payload.hpp"
 #include "gpu/gpu.hpp"
 #include "proxy/fabric.hpp"
 
