@@ -25,3 +25,9 @@ def test_example():
     found = start(3, SOURCE / "examples/python/linear_fit.py")
     assert found.returncode == 0 and found.stdout.count(", as its neighbour") == 3, found.stdout
     assert start(2, SOURCE / "examples/python/linear_fit.py", 10).returncode == 0
+
+
+def test_example_of_jax():
+    pytest.importorskip("jax")
+    found = start(2, SOURCE / "examples/python/jax_allreduce.py")
+    assert found.returncode == 0 and found.stdout.count(", as all others") == 2, found.stdout
