@@ -58,6 +58,11 @@ struct place {
   xio_team_t team;
   unsigned char *dst, *src;
   int wave;  // lanes of a wave
+  // Of one wave, which may have fewer lanes.
+  template <bool Wave>
+  unsigned threads(int most) const {
+    return Wave ? static_cast<unsigned>(std::min(most, wave)) : 96;
+  }
 };
 
 template <kind K, bool Wave>
@@ -68,7 +73,7 @@ void all_sizes(const place& p, const char* name) {
     const size_t room = 2 * static_cast<size_t>(p.t.n) * std::max(bytes, k_most);
     rig::team::write(p.dst, std::vector<unsigned char>(room, 0xee));
     const std::string what = rig::text("%s of %zu bytes by a %s", name, bytes, Wave ? "wave" : "workgroup");
-    rig::expect_steps(p.t, what, moves<K, Wave>, 1, Wave ? 64 : 96, p.t.ctx, p.team, p.dst, p.src, bytes);
+    rig::expect_steps(p.t, what, moves<K, Wave>, 1, p.threads<Wave>(64), p.t.ctx, p.team, p.dst, p.src, bytes);
     const auto found = rig::team::read(p.dst, room);
     const size_t end = (K == broadcast ? 1 : static_cast<size_t>(p.t.n)) * bytes;
     rig::expect(end == room / 2 || found[end] == 0xee, "%s of %zu bytes wrote behind its end", name, bytes);
@@ -181,8 +186,9 @@ void reduce(const place& p, const char* name, size_t most = 20000) {
   // Packets, parts, and what goes in shares; the last not in whole words, and once from an odd place on.
   for (const size_t count : {size_t{1}, size_t{7}, 5000 / sizeof(T), most / sizeof(T) - 1}) {
     const size_t shift = count == 5000 / sizeof(T) ? 1 : 0;
-    rig::expect_steps(p.t, rig::text("reduce %s of %zu", name, count), reduces<Op, T, Wave>, 1, Wave ? 40 : 64, p.t.ctx,
-                      p.team, reinterpret_cast<T*>(p.dst) + shift, reinterpret_cast<T*>(p.src) + shift, count);
+    rig::expect_steps(p.t, rig::text("reduce %s of %zu", name, count), reduces<Op, T, Wave>, 1,
+                      Wave ? p.threads<Wave>(40) : 64, p.t.ctx, p.team, reinterpret_cast<T*>(p.dst) + shift,
+                      reinterpret_cast<T*>(p.src) + shift, count);
   }
 }
 
@@ -251,7 +257,7 @@ void all_varied(const place& p) {
   for (const size_t unit : {size_t{1}, size_t{40}, size_t{3000}}) {
     const rig::device_array<size_t> numbers(static_cast<size_t>(p.t.n) * 4);
     const std::vector<unsigned char> poison(static_cast<size_t>(p.t.n) * (3 * unit + 7), 0xee);
-    const unsigned threads = Wave ? static_cast<unsigned>(std::min(64, p.wave)) : 96;
+    const unsigned threads = p.threads<Wave>(64);
     const std::string what = rig::text("blocks of %zu bytes and more by a %s", unit, Wave ? "wave" : "workgroup");
     rig::team::write(p.dst, poison);
     rig::expect_steps(p.t, what, varied<Wave>, 1, threads, p.t.ctx, p.team, p.dst, p.src, numbers.data(),
