@@ -53,7 +53,7 @@ std::unique_ptr<star_channel> groups::build(const pe_set& members, std::uint64_t
          "the members of a team exchange by sockets around the lowest of them, PE {}, and PE {} has no address of it; "
          "see XIO_TCP_INTERFACE",
          members.lowest(), rank_);
-  return build_star({*links_, members, rank_, word, options_.timeout_ms, [&] { look_(members); },
+  return build_star({*links_, members, rank_, word, options_.timeout_ms, [&] { check_living_(members); },
                      [&](int pe, const frame& f) { keep_early(pe, f); },
                      [&](int pe) {
                        const auto found = early_.extract({word, pe});

@@ -24,9 +24,9 @@ class group_channel;
 // Of one world. The groups use it, and must end before it.
 class groups {
  public:
-  // look: throws where one of these ranks has ended.
-  groups(channel& world, const bootstrap_options& o, std::function<void(const pe_set&)> look)
-      : options_(o), rank_(world.rank()), size_(world.size()), look_(std::move(look)) {}
+  // check_living: throws where one of these ranks has ended.
+  groups(channel& world, const bootstrap_options& o, std::function<void(const pe_set&)> check_living)
+      : options_(o), rank_(world.rank()), size_(world.size()), check_living_(std::move(check_living)) {}
 
   // Before all that follows, once. Collective over the world.
   void agree_on_keys(channel& world);
@@ -43,7 +43,7 @@ class groups {
 
   const bootstrap_options options_;
   const int rank_, size_;
-  const std::function<void(const pe_set&)> look_;
+  const std::function<void(const pe_set&)> check_living_;
   std::optional<member_links> links_;
   std::optional<xio_unique_id_t> own_;
   // Of ranks that are in an exchange of another group than this rank.

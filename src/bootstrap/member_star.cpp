@@ -10,7 +10,7 @@ namespace xio::bootstrap {
 
 namespace {
 
-constexpr int k_look_ms = 20;  // between two looks for members that have ended
+constexpr int k_check_ms = 20;  // between two checks for members that have ended
 
 [[noreturn]] void fail_late(const star_plan& p, const pe_set& missing) {
   std::string names;
@@ -37,9 +37,9 @@ void gather_links(const star_plan& p, std::vector<sealed_link>& links, const dea
   missing.remove(p.rank);
   for (const int pe : missing.list()) take(pe, p.early(pe));
   while (!missing.empty()) {
-    p.look();
+    p.check_living();
     if (until.passed()) fail_late(p, missing);
-    for (const auto& [pe, f] : p.links.poll(until.poll_ms(k_look_ms))) {
+    for (const auto& [pe, f] : p.links.poll(until.poll_ms(k_check_ms))) {
       if (greeted_word(f) == p.word && missing.has(pe))
         take(pe, p.links.take(pe));
       else
@@ -69,9 +69,9 @@ std::unique_ptr<star_channel> join(const star_plan& p, const deadline& until) {
   const int to = root.lowest();
   while (!p.links.has(to)) {
     p.links.open(to);
-    p.look();
+    p.check_living();
     if (until.passed()) fail_late(p, root);
-    for (const auto& [pe, f] : p.links.poll(until.poll_ms(k_look_ms))) p.hear(pe, f);
+    for (const auto& [pe, f] : p.links.poll(until.poll_ms(k_check_ms))) p.hear(pe, f);
   }
   std::array<std::byte, 8> greeting;
   store_le64(greeting.data(), p.word);

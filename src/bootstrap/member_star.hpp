@@ -17,7 +17,7 @@ struct star_plan {
   int rank;
   std::uint64_t word;  // of this star: by it the others greet the root
   std::uint64_t timeout_ms;
-  std::function<void()> look;                   // asked often; throws where a member has ended
+  std::function<void()> check_living;           // called often; throws where a member has ended
   std::function<void(int, const frame&)> hear;  // what comes that is no greeting of this star
   std::function<sealed_link(int)> early;        // of a member that has greeted the root before, or none
 };

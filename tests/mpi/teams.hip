@@ -247,7 +247,7 @@ void by_members_alone(const rig::team& t, xio_team_t everybody) {
     MUST(xio_team_split_2d(t.world(), reversed, 2, &x, &y));
     MUST(split(t, x, 0, 1, 1, &first));
   }
-  MUST(xio_team_split_strided(t.world(), none, 0, 1, 1, &none));  // of the empty team, by whoever calls
+  MUST(xio_team_split_strided(t.world(), none, 0, 1, 1, &none));  // of the empty team, by any PE
   const int place = m - 1 - t.me / 2;
   std::vector<int> pes;
   for (int i = place / 2 * 2; is_even && i < m && i < place / 2 * 2 + 2; ++i) pes.push_back(2 * (m - 1 - i));

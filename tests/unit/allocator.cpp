@@ -111,7 +111,7 @@ class reference {
   std::vector<bool> used_;
 };
 
-// What some PEs hold alone: [at, at + 1024) from offset 2^16 down, beside blocks from 4096 up.
+// Ranges that some PEs hold alone: [at, at + 1024) from offset 2^16 down, beside blocks from 4096 up.
 TEST(allocator, ranges_of_some_lie_at_the_end_and_bound_what_all_get) {
   constexpr std::uint64_t begin = 4096, end = 65536, kib = 1024;
   allocator a(begin, end), without(begin, end);

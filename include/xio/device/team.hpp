@@ -8,9 +8,9 @@
 //   from, to  two teams of one world
 //   pe        number of a member in the team, from 0 on
 //
-// A team has XIO_TEAM_CHANNELS channels (xio/team.h). On one channel a PE runs one call at a time, and all members make the same
-// calls in the same order; different teams, and different channels of one team, are independent of each other, and may
-// be used by different workgroups at once.
+// A team has XIO_TEAM_CHANNELS channels (xio/team.h). On one channel a PE runs one call at a time, and all members make
+// the same calls in the same order; different teams, and different channels of one team, are independent of each other,
+// and may be used by different workgroups at once.
 //
 // Errors of every call of a team. XIO_ERR_STATE: null ctx, empty team, or a team that was destroyed. XIO_ERR_ARG: the
 // team is of another world than the ctx; or a member made another call, gave another count, type or root, or arguments

@@ -86,8 +86,7 @@ struct team_wishes {
   std::uint32_t channels;  // XIO_TEAM_CHANNELS
 };
 XIO_TEAM_FUNCTION constexpr std::uint64_t team_work_bytes(std::uint64_t n, const team_wishes& wanted) {
-  return wanted.channels *
-         team_channel_bytes(n, team_packet_bytes(n, wanted.packets), team_area_bytes(n, wanted.area));
+  return wanted.channels * team_channel_bytes(n, team_packet_bytes(n, wanted.packets), team_area_bytes(n, wanted.area));
 }
 
 }  // namespace xio::dev
