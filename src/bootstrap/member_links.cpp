@@ -100,6 +100,7 @@ bool member_links::is_trusted(opening_link& o) {
 void member_links::become_link(opening_link& o, int pe, const session_keys& keys, link_end end) {
   o.over = true;
   if (o.pe >= 0) at(attempts_, pe).has_opening = false;
+  ++at(attempts_, pe).links;
   // Of two the later one: the other end may have given the first one up.
   part(std::move(at(links_, pe)));
   at(links_, pe) = sealed_link(std::move(o.stream), keys, end, fmt::format("PE {}", pe));

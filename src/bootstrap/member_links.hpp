@@ -48,6 +48,8 @@ class member_links {
   // Connects to a member, unless there is a link or an attempt.
   void open(int pe);
   bool has(int pe) const { return at(links_, pe).is_open(); }
+  // How many links to it there have been. Two that cross become one, and what was sent by the other is lost.
+  unsigned count(int pe) const { return at(attempts_, pe).links; }
   // Nobody listens there: proof that the process has ended, for a member listens as long as it is in the world.
   bool is_refused(int pe) const { return at(attempts_, pe).refused; }
   // How long no attempt has reached its machine; 0: one has, or none was made.
@@ -79,6 +81,7 @@ class member_links {
     std::unique_ptr<connect_race> race{};
     clock::time_point first{}, again{};  // the first one that reached nobody; not before
     bool refused = false, is_failing = false, has_opening = false;
+    unsigned links = 0;  // that were made
   };
   secret key_with(int pe) const;
   void accept_all();

@@ -15,6 +15,10 @@ constexpr int k_evidence_ms = 20;  // between two checks of the evidence
 constexpr std::chrono::milliseconds k_probe_after{100};
 using std::chrono::milliseconds;
 
+// Of one that lives and calls it, the last wait of a kernel may have begun as late as others saw the death, and it
+// takes a whole timeout: those wait longer than that.
+std::uint64_t time_of_shrink(std::uint64_t timeout_ms) { return timeout_ms + timeout_ms / 4; }
+
 // A machine that has not replied for so long is out of reach.
 milliseconds patience_of(std::uint64_t timeout_ms) {
   constexpr milliseconds k_most{10000};
@@ -135,7 +139,8 @@ struct members_channel::effort {
   deadline until;
   milliseconds patience;
   clock::time_point began = clock::now(), heard = began, called{};
-  int to = -1;      // the member that it has called last
+  int to = -1;      // the member that it has called last,
+  unsigned by = 0;  // and the link by which
   pe_set probed{};  // that a leader has called
   bool was_hurried = false;
   int messages = 0;
@@ -210,17 +215,22 @@ void members_channel::fail_without_quorum() {
 
 void members_channel::fail_late(bool leads) {
   const pe_set awaited = view_.awaited();
-  if (leads && awaited.empty()) fail_without_quorum();
+  if (leads && view_.is_stuck()) fail_without_quorum();
+  if (leads && awaited.empty())
+    give_up(XIO_ERR_TIMEOUT,
+            fmt::format("xio_world_shrink: the last PE came to it at the end of its {} ms, too late to "
+                        "decide; call it again on every PE",
+                        time_of_shrink(timeout_ms_)));
   if (leads)
     give_up(
         XIO_ERR_TIMEOUT,
         fmt::format("xio_world_shrink: {} did not call it within {} ms; every PE that lives calls it, and those that "
                     "do not may be left out by xio_exclude",
-                    text_of(awaited), timeout_ms_));
+                    text_of(awaited), time_of_shrink(timeout_ms_)));
   give_up(XIO_ERR_TIMEOUT,
           fmt::format("xio_world_shrink: PE {}, to which this PE looks, said nothing of a decision within {} ms; every "
                       "PE that lives calls it, and those that do not may be left out by xio_exclude",
-                      view_.leader(), timeout_ms_));
+                      view_.leader(), time_of_shrink(timeout_ms_)));
 }
 
 void members_channel::follow(effort& e) {
@@ -234,8 +244,10 @@ void members_channel::follow(effort& e) {
     e.to = -1;
     return;
   }
-  if (e.to == leader && e.since(std::max(e.called, e.heard)) < k_again) return;
+  const unsigned by = links_.count(leader);
+  if (e.to == leader && e.by == by && e.since(std::max(e.called, e.heard)) < k_again) return;
   e.to = leader;
+  e.by = by;
   e.called = effort::clock::now();
   say(e, leader, view_.call());
 }
@@ -262,7 +274,7 @@ members_channel::decision members_channel::shrink(const call_report& mine) {
   end_star();
   const pe_set before = view_.members();
   const bool alone = before.count() == 1;
-  effort e{deadline::in(timeout_ms_), patience_of(timeout_ms_)};
+  effort e{deadline::in(time_of_shrink(timeout_ms_)), patience_of(timeout_ms_)};
   e.probed = pe_set(size());
   view_.report(mine);
   view_.begin();

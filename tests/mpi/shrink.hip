@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // PEs die in the middle of what they do, and the others agree on going on without them (XIO_SURVIVE=1).
 // Usage: shrink WHAT PE,PE,...   shrink.sh starts it, and does not end the living.
-//   put, barrier, host, malloc, team, split, ctx   those PEs kill themselves in such calls, which all make again and
-//   again shrink   the first of them before, the others while xio_world_shrink runs stop     they stop themselves, are
-//   excluded, and go on when the others have cut      the network is cut meanwhile, and those PEs are the ones that may
-//   not go on some     nobody dies, and those PEs do not call xio_world_shrink without  nobody dies, and the world has
-//   no XIO_SURVIVE
+//   put, barrier, host, malloc, team, split, ctx   those PEs kill themselves in such calls, which all make again
+//   shrink   the first of them before, the others while xio_world_shrink runs
+//   stop     they stop themselves, are excluded, and go on when the others have
+//   cut      the network is cut meanwhile, and those PEs are the ones that may not go on
+//   late     nobody dies, and those PEs call xio_world_shrink when the timeout of the others is over
+//   some     nobody dies, and those PEs do not call xio_world_shrink
+//   without  nobody dies, and the world has no XIO_SURVIVE
 #include <xio/peers.h>
 #include <xio/team.h>
 
@@ -303,8 +305,11 @@ void play_bad_input(player& p) {
     MUST(xio_finalize(p.world));
     return;
   }
-  if (dies(p)) {
-    usleep(static_cast<unsigned>(1300 * p.timeout_ms));
+  if (p.what == "late") {
+    if (dies(p)) usleep(static_cast<unsigned>(1100 * p.timeout_ms));
+    rig::expect_status(xio_world_shrink(p.world, nullptr), XIO_OK, "one comes when the timeout is over");
+  } else if (dies(p)) {
+    usleep(static_cast<unsigned>(1400 * p.timeout_ms));
   } else {
     rig::expect_status(xio_world_shrink(p.world, nullptr), XIO_ERR_TIMEOUT, "some do not call it");
     const std::string missing = "PE " + std::to_string(p.dying[0]);
@@ -396,7 +401,7 @@ int main(int argc, char** argv) {
   void* at = nullptr;
   MUST(xio_calloc(p.world, 1, sizeof(shared), &at));
   p.s = static_cast<shared*>(at);
-  if (p.what == "some" || p.what == "without") {
+  if (p.what == "some" || p.what == "late" || p.what == "without") {
     play_bad_input(p);
   } else {
     xio_team_t team{};

@@ -15,7 +15,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
 short='direct:auto:3:host:0 direct:auto:5:malloc:0 direct:auto:5:shrink:0,1,3 rdma:shm:3:ctx:1 direct:auto:3:stop:0
-  direct:auto:3:barrier:0,1 apart:tcp:3:put:0 direct:auto:3:some:1 direct:auto:2:without:1
+  direct:auto:3:barrier:0,1 apart:tcp:3:put:0 direct:auto:3:some:1 direct:auto:3:late:2 direct:auto:2:without:1
   apart:tcp:6:host:1,2,3,4,5 direct:auto:3:host:0:xiorun direct:auto:3:malloc:0,2:mpirun direct:auto:3:team:2:id
   direct:auto:5:split:0 apart:tcp:4:split:1,2'
 # drawn KILLS SEED
@@ -64,7 +64,7 @@ play() {
   if [ "$route" = apart ]; then apart=(sh -c 'XIO_MACHINE=machine$XIO_TCP_RANK exec "$@"' sh); fi
   start_by_tcp "$n" "${apart[@]}" timeout -k 5 --foreground "$limit" "$builddir/tests/mpi/shrink" "$what" "$dead"
   case $what in
-    some | without | stop) deaths_are_right '' ;;
+    some | late | without | stop) deaths_are_right '' ;;
     *) deaths_are_right "$dead" ;;
   esac
 }
