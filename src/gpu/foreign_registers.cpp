@@ -15,9 +15,8 @@ namespace xio::gpu {
 namespace {
 
 // By GEM an object of the runtime's own DRM file is mapped, uncached. amdgpu reports nothing where it fails to fill
-// that page table, and a store of a kernel is a fault then. An exporter with a pin operation is asked at GEM's import,
-// which reports; one without goes by KFD alone, whose import reports, too, and whose mapping is cached as others'
-// memory is.
+// that page table, and a store of a kernel is a fault then. Exporters with a pin operation are asked at GEM's import,
+// which reports; others go by KFD alone, whose import reports, too, and whose mapping is cached as others' memory is.
 class foreign_registers {
  public:
   foreign_registers(kfd_kernel& kernel, std::uint32_t gpu_id, unique_fd file, std::size_t bytes, bool pins)

@@ -25,10 +25,9 @@ bool is_range(std::uint64_t va, std::uint64_t bytes) {
   return bytes != 0 && va % k_page == 0 && bytes % k_page == 0 && va < k_user_end && bytes <= k_user_end - va;
 }
 
-// Hears of stores to another device's registers, in whole pages. The preloaded library that is the device has this
-// function; an odd address asks whether they are still there.
+// Reports stores to another device's registers, and by an odd address a mapping's begin and end, to its own library.
 struct foreign_device final : register_file {
-  explicit foreign_device(std::uint64_t file) : of(file) {}
+  explicit foreign_device(std::uint64_t file) : of(file) { written(1, 1); }
   ~foreign_device() override { written(1, 0); }
   void written(std::uint64_t address, std::uint64_t value) override {
     static const auto pass = reinterpret_cast<int (*)(std::uint64_t, std::uint64_t, std::uint64_t)>(

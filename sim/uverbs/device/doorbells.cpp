@@ -10,10 +10,12 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <set>
 
 namespace uverbs {
 namespace {
@@ -180,6 +182,7 @@ void take_faults() {
 
 // By the numbers of their files: the page, 0 where it was freed, and how many doorbells came.
 std::map<std::uint64_t, std::pair<std::uint32_t, unsigned>> exports;
+std::set<std::uint64_t> mapped_exports;  // by a GPU
 
 // A preloaded GPU knows pages of registers by this name.
 int make_register_file() {
@@ -225,6 +228,10 @@ void revoke_doorbell_page(std::uint32_t page) {
   const std::lock_guard hold(pages_lock);
   for (auto& [file, e] : exports) {
     if (e.first != page) continue;
+    if (mapped_exports.contains(file)) {
+      std::fprintf(stderr, "simulated RDMA device: a doorbell page is freed while a GPU maps it\n");
+      std::abort();
+    }
     if (e.second != 0) std::fprintf(stderr, "simulated RDMA device: %u doorbells came by a dma-buf\n", e.second);
     e.first = 0;
   }
@@ -243,12 +250,15 @@ bool take_doorbell(doorbell* to) {
 
 }  // namespace uverbs
 
-// A kernel of a preloaded GPU has stored there; odd offset: nothing. -1: nobody has these registers any more.
+// A kernel of a preloaded GPU has stored there; odd offset: has mapped it (1) or not (0). -1: nobody has these
+// registers any more.
 extern "C" __attribute__((visibility("default"))) int xio_registers_written(std::uint64_t file, std::uint64_t offset,
                                                                             std::uint64_t value) {
   std::unique_lock hold(uverbs::pages_lock);
   const auto found = uverbs::exports.find(file);
   const std::uint32_t page = found == uverbs::exports.end() ? ~0u : found->second.first;
+  if (offset % 2 != 0 && value != 0) uverbs::mapped_exports.insert(file);
+  if (offset % 2 != 0 && value == 0) uverbs::mapped_exports.erase(file);
   if (page == ~0u || page == 0 || offset % 2 != 0) return page == 0 ? -1 : 0;
   ++found->second.second;
   hold.unlock();
