@@ -7,11 +7,11 @@ namespace xio::gpu {
 // How long a caller that gives a page of registers back may wait for kernels.
 constexpr std::uint64_t k_unmap_ms = 1000;
 
-void* map_registers(void* page, std::size_t bytes) {
+void* map_registers(void* page, std::size_t bytes, const register_export& as) {
   const on_device here;
   void* mapped = nullptr;
   std::string why;
-  if (hw::map_io(page, bytes, &mapped, why)) return mapped;
+  if (hw::map_io(page, bytes, as, &mapped, why)) return mapped;
   // Callers work without it, more slowly, and say so at their own level; this is for the machine.
   static std::atomic<bool> said{false};
   if (!said.exchange(true))

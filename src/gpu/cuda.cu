@@ -119,7 +119,7 @@ cudaError_t device_address(void** out, void* page) { return cudaHostGetDevicePoi
 void unmap_io(void* page) {
   if (cudaHostUnregister(page) != cudaSuccess) (void)cudaGetLastError();
 }
-bool map_io(void* page, std::size_t bytes, void** seen, std::string& why) {
+bool map_io(void* page, std::size_t bytes, const register_export&, void** seen, std::string& why) {
   cudaError_t e = cudaHostRegister(page, bytes, cudaHostRegisterMapped | cudaHostRegisterIoMemory);
   if (e == cudaSuccess) {
     e = device_address(seen, page);

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -137,8 +138,13 @@ struct exported_memory {
   std::string why_not = {};
 };
 exported_memory export_memory(void* base, std::size_t bytes);
+// The same registers as a dma-buf, made where the runtime refuses their pages, as it does on Linux's own amdgpu.
+struct register_export {
+  std::function<exported_memory()> make = [] { return exported_memory{-1, 0, "its driver exports none"}; };
+  bool pins = false;  // its driver has a pin operation, as mlx5's has and vfio's has not (foreign_registers.hpp)
+};
 // A page of a NIC's registers, mapped in this process, as kernels may store to it; null if they cannot.
-void* map_registers(void* page, std::size_t bytes);
+void* map_registers(void* page, std::size_t bytes, const register_export& as = {});
 // Ends a mapping of map_registers. False: kernels that run kept it from being done within a second; it is done when
 // they have ended, so the page must stay.
 bool unmap_registers(void* page);

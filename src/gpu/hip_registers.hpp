@@ -6,7 +6,7 @@
 // hipHostRegisterIoMemory (clr hip_memory.cpp, ihipHostRegister; rocmemory.cpp, Buffer::create), so one GPU that cannot
 // is a failure of all. hsa_amd_memory_lock_to_pool does the same for one GPU alone. Both end in the kernel's ioctl,
 // which takes pages of registers in AMD's driver package (amdgpu-dkms) and refuses them in Linux's own amdgpu
-// (https://github.com/ROCm/rocm-xio/issues/167).
+// (https://github.com/ROCm/rocm-xio/issues/167). There the device's driver may export them: foreign_registers.hpp.
 #pragma once
 #include <hip/hip_runtime.h>
 
@@ -14,7 +14,7 @@
 #include <optional>
 #include <set>
 
-#include "gpu/gpu.hpp"
+#include "gpu/foreign_registers.hpp"
 
 namespace xio::gpu::hw {
 
@@ -99,7 +99,7 @@ bool lock_by_hsa(void* page, std::size_t bytes, void** seen, std::string& why) {
 }
 
 // For the current device. False: why says what each call returned.
-bool map_io(void* page, std::size_t bytes, void** seen, std::string& why) {
+bool map_io(void* page, std::size_t bytes, const register_export& as, void** seen, std::string& why) {
   hipError_t e = hipHostRegister(page, bytes, hipHostRegisterMapped | hipHostRegisterIoMemory);
   if (e == hipSuccess) {
     e = hipHostGetDevicePointer(seen, page, 0);
@@ -109,13 +109,13 @@ bool map_io(void* page, std::size_t bytes, void** seen, std::string& why) {
   (void)hipGetLastError();
   why = fmt::format("hipHostRegister: {}", hipGetErrorString(e));
   if (lock_by_hsa(page, bytes, seen, why)) return true;
-  why +=
-      "; Linux's own amdgpu maps no registers of other devices for kernels, AMD's driver package does: install "
-      "amdgpu-dkms";
-  return false;
+  *seen = map_exported(page, bytes, as, why);
+  if (*seen == nullptr) why += "; AMD's driver package maps all registers: install amdgpu-dkms";
+  return *seen != nullptr;
 }
 
 void unmap_io(void* page) {
+  if (unmap_exported(page)) return;
   bool by_hsa = false;
   {
     const std::lock_guard hold(locked_pages_lock);

@@ -155,7 +155,8 @@ piece register_pages(const surroundings& s) {
             "amdgpu " + version + ", of AMD's driver package, maps doorbells for kernels", ""};
   if (!fs::is_directory(module, error)) return {"register_pages", piece_state::unknown, "amdgpu is not loaded", ""};
   return {"register_pages", piece_state::missing,
-          "Linux's own amdgpu maps no doorbells of NICs and drives for kernels; a thread of the host rings them",
+          "Linux's own amdgpu maps no doorbells for kernels, but for mlx5 and drives by vfio from Linux 7.2 on; else a "
+          "thread of the host rings them",
           "install amdgpu-dkms, AMD's driver package, and boot with it"};
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -219,24 +218,19 @@ void peers() {
 
 }  // namespace
 
-// A page of a device's registers: XIO_AMDGPU_REGISTER_PAGES says whether the driver takes it.
+// A page of a device's registers, as AMD's driver package takes it.
 void register_page() {
   const int file = memfd_create("registers", 0);
   EXPECT(ftruncate(file, 4096) == 0);
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   EXPECT(page != MAP_FAILED);
-  const char* chosen = std::getenv("XIO_AMDGPU_REGISTER_PAGES");
-  const bool refused = chosen != nullptr && *chosen == '0';
-  EXPECT((hipHostRegister(page, 4096, hipHostRegisterMapped | hipHostRegisterIoMemory) == hipSuccess) != refused);
-  (void)hipGetLastError();
-  if (!refused) {
-    void* seen = nullptr;
-    HIP(hipHostGetDevicePointer(&seen, page, 0));
-    set<<<1, 1>>>(static_cast<std::uint32_t*>(seen));
-    HIP(hipDeviceSynchronize());
-    EXPECT(*static_cast<volatile std::uint32_t*>(page) == 1);
-    HIP(hipHostUnregister(page));
-  }
+  HIP(hipHostRegister(page, 4096, hipHostRegisterMapped | hipHostRegisterIoMemory));
+  void* seen = nullptr;
+  HIP(hipHostGetDevicePointer(&seen, page, 0));
+  set<<<1, 1>>>(static_cast<std::uint32_t*>(seen));
+  HIP(hipDeviceSynchronize());
+  EXPECT(*static_cast<volatile std::uint32_t*>(page) == 1);
+  HIP(hipHostUnregister(page));
   munmap(page, 4096);
   close(file);
 }

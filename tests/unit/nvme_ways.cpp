@@ -8,6 +8,7 @@
 #include "sysfs_tree.hpp"
 #include "transport/nvme/lost_pages.hpp"
 #include "transport/nvme/memory_trial.hpp"
+#include "transport/nvme/vfio_device.hpp"
 #include "transport/nvme/vfio_space.hpp"
 
 namespace xio::nvme {
@@ -137,6 +138,20 @@ TEST_F(way, is_forced) {
   remove(k_iommu);
   EXPECT_EQ(choose("iommufd").way, vfio_way::iommufd);
   EXPECT_TRUE(choose("iommufd").forced && choose("type1").forced);
+}
+
+// Layout: Linux 7.3.4, include/uapi/linux/vfio.h.
+TEST(vfio_export, asks_for_whole_pages_of_bar_0) {
+  const std::uint64_t page = gpu::page_size();
+  played k;
+  k.replies[0x3b75] = [&](int, unsigned long a) {
+    const std::uint64_t asked[] = {std::uint64_t{1u << 16 | 11} << 32 | 40, std::uint64_t{O_RDWR | O_CLOEXEC} << 32,
+                                   std::uint64_t{1} << 32, page, page};
+    return std::memcmp(reinterpret_cast<void*>(a), asked, sizeof asked) == 0 ? 44 : -EINVAL;
+  };
+  EXPECT_EQ(export_registers(k, 3, page, page).fd, 44);
+  EXPECT_TRUE(has(export_registers(k, 3, page, 2 * page).why_not, "(Invalid argument); Linux 7.2"));
+  EXPECT_TRUE(has(export_registers(k, 3, 0x200, page).why_not, "share a page"));
 }
 
 TEST_F(way, finds_the_file_of_a_device) {

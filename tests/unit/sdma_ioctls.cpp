@@ -3,12 +3,12 @@
 // kfd_queue.c): objects are freed once no GPU maps them, a queue's ring and pointers are whole mappings and stay while
 // it lives, and memory shows as a dma-buf.
 
+#include "gpu/kfd_kernel.hpp"
+#include "gpu/kfd_uapi.hpp"
 #include "outcome.hpp"
 #include "says.hpp"
 #include "sysfs_tree.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/kfd_kernel.hpp"
-#include "transport/sdma/kfd_uapi.hpp"
 
 namespace xio::sdma {
 namespace {
@@ -38,7 +38,7 @@ class fake_kernel final : public kfd_kernel {
  public:
   explicit fake_kernel(machine_state& m) : m_(m) {}
 
-  int control(unsigned long request, void* a) noexcept override {
+  int control(unsigned long request, void* a, int) noexcept override {
     const bool gives_back =
         request == kfd::k_unmap_memory || request == kfd::k_free_memory || request == kfd::k_destroy_queue;
     if (!gives_back && m_.calls++ == m_.fail_at) return m_.error;

@@ -205,7 +205,7 @@ TEST(doorbell, EachQueuePairHasItsOwnWhereTheLibraryHasThem) {
   const auto ports = r::open_ports(o, 0, 0, "", true);
   std::map<void*, int> mapped;
   r::direct_hooks hooks;
-  hooks.map_registers = [&](void* page, std::size_t) {
+  hooks.map_registers = [&](void* page, std::size_t, const xio::gpu::register_export&) {
     ++mapped[page];
     return page;
   };

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <mutex>
 
 #include "amdgpu/driver/memory_file.hpp"
@@ -14,46 +13,40 @@
 namespace amdgpu {
 namespace {
 
-// One file of each kind in a process; 0 until it is made.
-std::atomic<ino_t> numbers[3];
-std::atomic<int> originals[3];
-std::mutex making;
-
-int original_of(device_file kind) {
-  const auto k = static_cast<unsigned>(kind);
-  const std::lock_guard hold(making);
-  if (numbers[k].load() != 0) return originals[k].load();
-  unique_fd file(memfd_create(kind == device_file::kfd ? "amdgpu-kfd" : "amdgpu-render", MFD_CLOEXEC));
-  if (!file) return -1;
-  const int high = fcntl(file.get(), F_DUPFD_CLOEXEC, 200);
-  if (high >= 0) file = unique_fd(high);
-  struct stat s {};
-  // So long that a mapping at any object's offset is one of the file (memory_objects.hpp).
-  if (ftruncate(file.get(), off_t{1} << 62) != 0 || fstat(file.get(), &s) != 0) return -1;
-  originals[k] = file.release();
-  numbers[k] = s.st_ino;
-  return originals[k].load();
-}
+std::mutex lock;
+// Never destroyed: threads still call at exit.
+auto& kept = *new std::vector<int>;
 
 }  // namespace
 
-int open_device_file(device_file kind) {
-  const int original = original_of(kind);
-  return original < 0 ? -1 : fcntl(original, F_DUPFD_CLOEXEC, 3);
+std::uint64_t number_of_file(int fd) {
+  struct stat s {};
+  return fd >= 0 && fstat(fd, &s) == 0 ? s.st_ino : 0;
 }
 
-int kept_device_file(device_file kind) {
-  const auto k = static_cast<unsigned>(kind);
-  return numbers[k].load(std::memory_order_acquire) != 0 ? originals[k].load() : -1;
+int open_device_file(device_file kind) {
+  // As the link in /proc/self/fd has it of the true file.
+  unique_fd file(memfd_create(kind == device_file::kfd ? "amdgpu-kfd" : "dri/renderD", MFD_CLOEXEC));
+  // So long that a mapping at any object's offset is one of the file (memory_objects.hpp).
+  if (!file || ftruncate(file.get(), off_t{1} << 62) != 0) return -1;
+  if (kind == device_file::kfd) keep_device_file(file.get());
+  return file.release();
+}
+
+void keep_device_file(int fd) {
+  const std::lock_guard hold(lock);
+  kept.push_back(fcntl(fd, F_DUPFD_CLOEXEC, 200));  // out of the way of programs that count on low numbers
+}
+
+std::vector<int> kept_device_files() {
+  const std::lock_guard hold(lock);
+  return kept;
 }
 
 device_file device_file_of(int fd) {
-  const ino_t kfd = numbers[1].load(std::memory_order_acquire), render = numbers[2].load(std::memory_order_acquire);
-  if (fd < 0 || (kfd == 0 && render == 0)) return device_file::none;
-  struct stat s {};
-  if (fstat(fd, &s) != 0) return device_file::none;
-  if (kfd != 0 && s.st_ino == kfd) return device_file::kfd;
-  return render != 0 && s.st_ino == render ? device_file::render : device_file::none;
+  const std::string name = fd < 0 ? "" : name_of_file(fd);
+  if (name.starts_with("/memfd:amdgpu-kfd")) return device_file::kfd;
+  return name.starts_with("/memfd:dri/renderD") ? device_file::render : device_file::none;
 }
 
 }  // namespace amdgpu

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What libhsakmt asks of libdrm: a GPU's name and family. Signatures: libdrm xf86drm.h and amdgpu/amdgpu.h.
+// Calls on /dev/dri/renderD* by which a GPU sees another driver's dma-buf (linux drm_prime.c, amdgpu_gem.c), and what
+// libhsakmt asks of libdrm: a GPU's name and family. Signatures: libdrm xf86drm.h and amdgpu/amdgpu.h.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
 #include "amdgpu/driver/descriptors.hpp"
+#include "amdgpu/driver/kfd_ioctls.hpp"
+#include "amdgpu/driver/kfd_uapi.hpp"
+#include "amdgpu/driver/process.hpp"
 #include "amdgpu/driver/topology.hpp"
 
 #define AMDGPU_SHOWN extern "C" __attribute__((visibility("default")))
@@ -96,4 +101,34 @@ AMDGPU_SHOWN const char* amdgpu_get_marketing_name(void* handle) {
   if (is_here()) return "Software AMD GPU";
   static const auto real = next(static_cast<const char* (*)(void*)>(nullptr), "amdgpu_get_marketing_name");
   return real == nullptr ? nullptr : real(handle);
+}
+
+// linux include/uapi/drm/drm.h, amdgpu_drm.h. GEM's objects are of the compute driver here, and get an address when
+// they are mapped.
+int amdgpu::gem_ioctl(process& p, int fd, std::uint32_t request, void* argument) {
+  constexpr std::uint32_t k_close = 0x40086409, k_prime = 0xc00c642e, k_va = 0x40286448;
+  constexpr std::uint32_t k_map = 1, k_writable = 1 << 2, k_caching = 0xf << 5, k_uncached = 4 << 5;
+  auto* const words = static_cast<std::uint32_t*>(argument);
+  std::uint64_t handle = words[0];
+  std::optional<unsigned> gpu;
+  for (unsigned g = 0; g < p.chosen.nodes(); ++g)
+    if (p.has_vm(g) && p.acquire_vm(g, number_of_file(fd)) == 0) gpu = g;
+  if (request == k_prime) {  // handle, flags, descriptor
+    const auto from = static_cast<int>(words[2]);
+    if (!is_register_file(from) || p.chosen.imports != "gem") return EINVAL;
+    const int failed = p.memory.adopt(unique_fd(dup(from)), 0, gpu.value_or(0), &handle, uapi::in_gtt);
+    words[0] = static_cast<std::uint32_t>(handle);
+    return failed;
+  }
+  if (request == k_close) {
+    const int failed = p.memory.free(handle);
+    if (failed != 0) std::fprintf(stderr, "software AMD GPU: a GEM object is closed while mapped\n");
+    return failed;
+  }
+  if (request != k_va) return ENOTTY;
+  if (!gpu) return 0;  // in a table that no kernel uses
+  if (words[2] != k_map) return p.memory.unmap(handle, *gpu);
+  const std::uint32_t flags = ((words[3] & k_writable) != 0 ? uapi::writable : 0u) |
+                              ((words[3] & k_caching) == k_uncached ? uapi::uncached : 0u);
+  return p.memory.map(handle, *gpu, words[4] | std::uint64_t{words[5]} << 32, flags);
 }

@@ -71,9 +71,10 @@ int control(int fd, unsigned long request, void* argument) {
   const device_file kind = amdgpu::device_file_of(fd);
   if (kind == device_file::none) return k_not_ours;
   amdgpu::process* p = amdgpu::process::current();
-  const int failed = p == nullptr || kind == device_file::render
-                         ? ENOTTY
-                         : amdgpu::kfd_ioctl(*p, static_cast<std::uint32_t>(request), argument);
+  const auto number = static_cast<std::uint32_t>(request);
+  const int failed = p == nullptr                  ? ENOTTY
+                     : kind == device_file::render ? amdgpu::gem_ioctl(*p, fd, number, argument)
+                                                   : amdgpu::kfd_ioctl(*p, number, argument);
   if (failed == 0) return 0;
   errno = failed;
   return -1;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/kfd_uapi.hpp"
 #include "amdgpu/driver/process.hpp"
 #include "amdgpu/driver/topology.hpp"
@@ -108,8 +109,9 @@ int do_tiles(process& p, tile_config_args& a) {
 int do_acquire_vm(process& p, acquire_vm_args& a) {
   const int gpu = on(p, a.gpu_id);
   if (gpu < 0 || fcntl(static_cast<int>(a.drm_fd), F_GETFD) < 0) return EINVAL;
-  p.acquire_vm(static_cast<unsigned>(gpu));
-  return 0;
+  const auto g = static_cast<unsigned>(gpu);
+  if (!p.has_vm(g)) keep_device_file(static_cast<int>(a.drm_fd));
+  return p.acquire_vm(g, number_of_file(static_cast<int>(a.drm_fd)));
 }
 
 // Registers of devices are memfds with the name "registers" here.
@@ -177,9 +179,14 @@ int do_dmabuf_info(process& p, dmabuf_info_args& a) {
 int do_import(process& p, import_dmabuf_args& a) {
   const int gpu = on(p, a.gpu_id);
   if (gpu < 0) return EINVAL;
+  if (!p.has_vm(static_cast<unsigned>(gpu))) return ENODEV;
   unique_fd file(fcntl(static_cast<int>(a.fd), F_DUPFD_CLOEXEC, 200));
-  if (!file) return EINVAL;
-  return p.memory.adopt(std::move(file), a.va, static_cast<unsigned>(gpu), &a.handle);
+  if (!file) return EBADF;
+  const bool foreign = is_register_file(file.get());
+  if (foreign && p.chosen.imports == "none") return EINVAL;  // no way from the GPU to the device
+  // Cached as others' memory is: not on gfx942 (gmc_v9_0_get_coherence_flags).
+  const u32 flags = in_gtt | writable | (p.chosen.target == "gfx942" ? uncached : 0u);
+  return p.memory.adopt(std::move(file), a.va, static_cast<unsigned>(gpu), &a.handle, foreign ? flags : 0u);
 }
 
 int do_export(process& p, export_dmabuf_args& a) {

@@ -43,16 +43,20 @@ unique_fd make_memory_file(const memory_kind_of_file& kind, std::uint64_t bytes)
   return file;
 }
 
-std::optional<memory_kind_of_file> kind_of_file(int fd) {
+std::string name_of_file(int fd) {
   char link[64], name[128];
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = readlink(link, name, sizeof name - 1);
-  if (length <= 0) return {};
-  name[length] = 0;
+  const ssize_t length = syscall(SYS_readlinkat, AT_FDCWD, link, name, sizeof name);
+  return length <= 0 ? "" : std::string(name, static_cast<std::size_t>(length));
+}
+
+std::optional<memory_kind_of_file> kind_of_file(int fd) {
   memory_kind_of_file kind{};
-  if (std::sscanf(name, "/memfd:amdgpu:%x:%x", &kind.gpu_id, &kind.flags) != 2) return {};
+  if (std::sscanf(name_of_file(fd).c_str(), "/memfd:amdgpu:%x:%x", &kind.gpu_id, &kind.flags) != 2) return {};
   return kind;
 }
+
+bool is_register_file(int fd) { return name_of_file(fd).starts_with("/memfd:registers"); }
 
 std::uint64_t bytes_of_file(int fd) {
   struct stat s {};

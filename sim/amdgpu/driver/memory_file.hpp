@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace amdgpu {
@@ -35,7 +36,10 @@ struct memory_kind_of_file {
 // An empty descriptor and errno, if the host has no room.
 unique_fd make_memory_file(const memory_kind_of_file& kind, std::uint64_t bytes);
 std::optional<memory_kind_of_file> kind_of_file(int fd);
+std::string name_of_file(int fd);  // as /proc has it
 std::uint64_t bytes_of_file(int fd);
+// Registers of another device, as their driver has exported them: a memfd of the name `registers`.
+bool is_register_file(int fd);
 
 // A handle for IPC: process, descriptor, and the file's number so that a descriptor that was used again is found out.
 void name_for_others(int fd, std::uint32_t share[4]);

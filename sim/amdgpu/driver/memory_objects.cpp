@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/driver/memory_objects.hpp"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 #include "amdgpu/driver/descriptors.hpp"
 #include "amdgpu/driver/kfd_uapi.hpp"
@@ -21,6 +24,20 @@ constexpr std::uint64_t k_user_end = std::uint64_t{1} << 47;
 bool is_range(std::uint64_t va, std::uint64_t bytes) {
   return bytes != 0 && va % k_page == 0 && bytes % k_page == 0 && va < k_user_end && bytes <= k_user_end - va;
 }
+
+// Reports stores to another device's registers, and by an odd address a mapping's begin and end, to its own library.
+struct foreign_device final : register_file {
+  explicit foreign_device(std::uint64_t file) : of(file) { written(1, 1); }
+  ~foreign_device() override { written(1, 0); }
+  void written(std::uint64_t address, std::uint64_t value) override {
+    static const auto pass = reinterpret_cast<int (*)(std::uint64_t, std::uint64_t, std::uint64_t)>(
+        dlsym(RTLD_DEFAULT, "xio_registers_written"));
+    if (pass == nullptr || pass(of, address % k_page, value) == 0) return;
+    std::fprintf(stderr, "software AMD GPU: registers that their device has taken back are still mapped\n");
+    std::abort();
+  }
+  const std::uint64_t of;
+};
 
 // A library that hooks mmap may keep the call from us: then the host has written to the descriptor's own file, at the
 // offset of the object.
@@ -79,12 +96,15 @@ int memory_objects::allocate(const request& r, int doorbells, std::uint64_t* han
   return 0;
 }
 
-int memory_objects::adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::uint64_t* handle) {
-  const auto kind = kind_of_file(file.get());
+int memory_objects::adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::uint64_t* handle,
+                          std::uint32_t foreign_flags) {
+  const bool foreign = foreign_flags != 0 && is_register_file(file.get());
+  const auto kind = foreign ? memory_kind_of_file{0, foreign_flags} : kind_of_file(file.get());
   const std::uint64_t bytes = bytes_of_file(file.get());
   if (!kind || (va != 0 && !is_range(va, bytes))) return EINVAL;
   object o;
   o.of = {va, bytes, kind->flags, gpu};
+  if (foreign) o.device = std::make_unique<foreign_device>(number_of_file(file.get()));
   o.file = std::move(file);
   o.file_bytes = bytes;
   o.adopted = true;
@@ -99,6 +119,7 @@ mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
   m.bytes = o.of.bytes;
   m.host = o.of.user != 0 ? o.of.user : o.of.va;
   m.owner = o.of.gpu;
+  m.device = o.device.get();
   m.writable = (o.of.flags & uapi::writable) != 0;
   if ((o.of.flags & uapi::mmio_remap) != 0)
     m.where = mapping::place::registers;
@@ -124,20 +145,22 @@ mapping memory_objects::mapping_of(const object& o, unsigned gpu) const {
 // The process sees an object's memory at the GPU's address.
 int memory_objects::show(std::uint64_t handle, object& o) {
   if (o.in_process || !o.file) return 0;
-  for (const device_file kind : {device_file::kfd, device_file::render})
-    take_over(kept_device_file(kind), static_cast<off_t>(offset_of(handle)), o.of.bytes, o.file.get());
+  for (const int kept : kept_device_files())
+    take_over(kept, static_cast<off_t>(offset_of(handle)), o.of.bytes, o.file.get());
   if (map_at(o.of.va, std::min(o.of.bytes, o.file_bytes), PROT_READ | PROT_WRITE, o.file.get(), 0) == nullptr)
     return ENOMEM;
   o.in_process = true;
   return 0;
 }
 
-int memory_objects::map(std::uint64_t handle, unsigned gpu) {
+int memory_objects::map(std::uint64_t handle, unsigned gpu, std::uint64_t va, std::uint32_t flags) {
   const change now(gate_);
   const std::lock_guard hold(lock_);
   const auto found = objects_.find(handle);
-  if (found == objects_.end() || found->second.of.va == 0) return EINVAL;
+  if (found == objects_.end()) return EINVAL;
   object& o = found->second;
+  if (o.of.va == 0 && is_range(va, o.of.bytes)) o.of.va = va, o.of.flags |= flags;
+  if (o.of.va == 0) return EINVAL;
   if ((o.gpus >> gpu & 1) != 0) return 0;
   if (const int failed = show(handle, o); failed != 0) return failed;
   const mapping m = mapping_of(o, gpu);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Memory that a process has from the driver: allocated, mapped to GPUs, shared, freed.
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "amdgpu/driver/gate.hpp"
@@ -26,10 +27,11 @@ class memory_objects {
 
   // doorbells: of that GPU, for memory that is its doorbells.
   int allocate(const request& r, int doorbells, std::uint64_t* handle);
-  // Takes a file of another process, or of this one.
-  int adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::uint64_t* handle);
+  // Takes a file of another process, or of this one; with flags also registers of another device.
+  int adopt(unique_fd file, std::uint64_t va, unsigned gpu, std::uint64_t* handle, std::uint32_t foreign_flags = 0);
   int free(std::uint64_t handle);
-  int map(std::uint64_t handle, unsigned gpu);
+  // va, flags: of an object that has none yet.
+  int map(std::uint64_t handle, unsigned gpu, std::uint64_t va = 0, std::uint32_t flags = 0);
   int unmap(std::uint64_t handle, unsigned gpu);
   // The process is about to unmap this range: registered memory that has a part there is lost to all GPUs, as it is
   // where the kernel cannot pin its pages again.
@@ -53,10 +55,11 @@ class memory_objects {
     request of;
     unique_fd file;
     std::uint64_t file_bytes = 0;
-    std::uint64_t gpus = 0;   // that it is mapped to, a bit each
-    bool in_process = false;  // this process sees the file at va
-    bool adopted = false;     // another process made it, or it comes back
-    bool counted = false;     // against the GPU's memory
+    std::uint64_t gpus = 0;                           // that it is mapped to, a bit each
+    bool in_process = false;                          // this process sees the file at va
+    bool adopted = false;                             // another process made it, or it comes back
+    bool counted = false;                             // against the GPU's memory
+    std::unique_ptr<register_file> device = nullptr;  // of foreign registers
   };
   std::uint64_t keep(object&& o);
   void unmap_all(object& o);

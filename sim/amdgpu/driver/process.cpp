@@ -85,14 +85,15 @@ process::process(const settings& s)
       vms_(s.nodes()),
       doorbells_(s.nodes()) {}
 
-void process::acquire_vm(unsigned gpu) {
+int process::acquire_vm(unsigned gpu, std::uint64_t file) {
   const std::lock_guard hold(lock_);
-  vms_[gpu] = true;
+  if (vms_[gpu] == 0) vms_[gpu] = file;
+  return vms_[gpu] == file ? 0 : EBUSY;
 }
 
 bool process::has_vm(unsigned gpu) const {
   const std::lock_guard hold(lock_);
-  return vms_[gpu];
+  return vms_[gpu] != 0;
 }
 
 bool process::doorbells_may_be_lost() const {

@@ -34,7 +34,8 @@ class process {
   scheduler gpus;
   memory_objects memory;
 
-  void acquire_vm(unsigned gpu);
+  // By that file of renderD*, or an errno: one is for the process's life.
+  int acquire_vm(unsigned gpu, std::uint64_t file = 1);
   bool has_vm(unsigned gpu) const;
 
   struct queue_kind {
@@ -59,7 +60,7 @@ class process {
   int place_of(const queue_kind& kind, unsigned gpu, place& out) const;
   unsigned doorbell_of(const place& at) const;
   mutable std::mutex lock_;
-  std::vector<bool> vms_;  // by GPU
+  std::vector<std::uint64_t> vms_;  // the file of each GPU's; 0: none
   std::vector<doorbell_page> doorbells_;
   struct bell {
     std::uint32_t queue;

@@ -35,6 +35,8 @@ constexpr row k_rows[] = {
     {"XIO_AMDGPU_COPY_ENGINES", &settings::copy_engines, nullptr, 0, 5, 1, "", "of each: two for PCIe, then for xGMI"},
     {"XIO_AMDGPU_REGISTER_PAGES", &settings::register_pages, nullptr, 0, 1, 1, "",
      "1: pages of registers (memfds of that name) are mapped, as by amdgpu-dkms"},
+    {"XIO_AMDGPU_IMPORTS", nullptr, &settings::imports, 0, 0, 1, "gem|kfd|none|",
+     "what maps another device's registers that are a dma-buf: GEM and the compute driver, that alone, or nothing"},
     {"XIO_AMDGPU_KFD", &settings::kfd_minor, nullptr, 11, 23, 1, "",
      "minor version of the driver's calls: 11 of Linux 6.1, 17 of 6.12, 23 of 7.3"},
     {"XIO_AMDGPU_DOORBELLS", nullptr, &settings::doorbells, 0, 0, 1, "aligned|lost|deaf|",

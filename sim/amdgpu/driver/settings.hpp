@@ -14,7 +14,7 @@ struct settings {
   std::uint64_t xccs = 2, compute_units = 16, memory_mib = 4096;
   std::string links = "xgmi";
   std::uint64_t large_bar = 1, copy_engines = 5, register_pages = 1, kfd_minor = 17;
-  std::string doorbells = "aligned";
+  std::string doorbells = "aligned", imports = "gem";
   std::uint64_t threads = 2, slice = 2000;
   std::string memory = "plain";
   std::uint64_t seed = 1, hdp = 0, unwritten = 0, log = 0;

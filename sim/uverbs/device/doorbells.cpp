@@ -3,14 +3,19 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <map>
 #include <mutex>
+#include <set>
 
 namespace uverbs {
 namespace {
@@ -175,13 +180,25 @@ void take_faults() {
   sigaction(SIGSEGV, &ours, nullptr);
 }
 
+// By the numbers of their files: the page, 0 where it was freed, and how many doorbells came.
+std::map<std::uint64_t, std::pair<std::uint32_t, unsigned>> exports;
+std::set<std::uint64_t> mapped_exports;  // by a GPU
+
+// A preloaded GPU knows pages of registers by this name.
+int make_register_file() {
+  const int fd = memfd_create("registers", MFD_CLOEXEC);
+  return fd >= 0 && ftruncate(fd, k_page) == 0 ? fd : -1;
+}
+
 }  // namespace
 
 void* map_doorbell_page(std::uint32_t page) {
   const std::lock_guard hold(pages_lock);
   for (page_entry& e : pages) {
     if (e.at != 0) continue;
-    void* at = mmap(nullptr, k_page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int file = make_register_file();
+    void* at = mmap(nullptr, k_page, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
     if (at == MAP_FAILED) return nullptr;
     take_faults();
     e.page = page;
@@ -199,6 +216,27 @@ void forget_doorbell_pages(void* at, std::size_t bytes) {
   }
 }
 
+int export_doorbell_page(std::uint32_t page) {
+  const int fd = make_register_file();
+  struct stat s {};
+  const std::lock_guard hold(pages_lock);
+  if (fstat(fd, &s) == 0) exports[s.st_ino] = {page, 0};
+  return fd;
+}
+
+void revoke_doorbell_page(std::uint32_t page) {
+  const std::lock_guard hold(pages_lock);
+  for (auto& [file, e] : exports) {
+    if (e.first != page) continue;
+    if (mapped_exports.contains(file)) {
+      std::fprintf(stderr, "simulated RDMA device: a doorbell page is freed while a GPU maps it\n");
+      std::abort();
+    }
+    if (e.second != 0) std::fprintf(stderr, "simulated RDMA device: %u doorbells came by a dma-buf\n", e.second);
+    e.first = 0;
+  }
+}
+
 bool take_doorbell(doorbell* to) {
   const hold h;
   for (waiting_store& w : waiting)
@@ -211,3 +249,19 @@ bool take_doorbell(doorbell* to) {
 }
 
 }  // namespace uverbs
+
+// A kernel of a preloaded GPU has stored there; odd offset: has mapped it (1) or not (0). -1: nobody has these
+// registers any more.
+extern "C" __attribute__((visibility("default"))) int xio_registers_written(std::uint64_t file, std::uint64_t offset,
+                                                                            std::uint64_t value) {
+  std::unique_lock hold(uverbs::pages_lock);
+  const auto found = uverbs::exports.find(file);
+  const std::uint32_t page = found == uverbs::exports.end() ? ~0u : found->second.first;
+  if (offset % 2 != 0 && value != 0) uverbs::mapped_exports.insert(file);
+  if (offset % 2 != 0 && value == 0) uverbs::mapped_exports.erase(file);
+  if (page == ~0u || page == 0 || offset % 2 != 0) return page == 0 ? -1 : 0;
+  ++found->second.second;
+  hold.unlock();
+  uverbs::keep({page, static_cast<std::uint32_t>(offset), value}, true);
+  return 0;
+}

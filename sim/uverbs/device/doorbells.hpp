@@ -23,4 +23,8 @@ void forget_doorbell_pages(void* at, std::size_t bytes);
 // The oldest that was not taken yet; false: there is none.
 bool take_doorbell(doorbell* to);
 
+// The page as a dma-buf: a memfd of the name `registers`, of which a preloaded GPU calls xio_registers_written().
+int export_doorbell_page(std::uint32_t page);
+void revoke_doorbell_page(std::uint32_t page);  // it is freed: stores by its dma-buf fail from now on
+
 }  // namespace uverbs

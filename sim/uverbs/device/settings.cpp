@@ -38,6 +38,7 @@ void add_fault(faults& s, const std::string& word) {
   if (word == "no_rdma") s.no_rdma = true;
   if (word == "old_firmware") s.old_firmware = true;
   if (word == "half_deaf") s.half_deaf = true;
+  if (word == "no_export") s.no_export = true;
   if (const auto colon = word.find(':'); colon != std::string::npos)
     s.refused.emplace_back(std::stoul(word, nullptr, 16), std::stoul(word.substr(colon + 1), nullptr, 16));
 }

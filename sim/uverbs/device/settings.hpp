@@ -6,8 +6,8 @@
 //                        real_time_clock, shallow (queues of at most 16 entries), old_kernel, no_fixed (before Linux
 //                        7.2), static_mode (an older NIC), interface1 (ionic's older entries), no_rdma, old_firmware,
 //                        no_pin (of queues), no_way (to a peer), half_deaf
-//                        (to doorbells of odd queue pairs), opcode:status (both hexadecimal: that command is
-//                        refused so)
+//                        (to doorbells of odd queue pairs), no_export (of mlx5's doorbell pages), opcode:status (both
+//                        hexadecimal: that command is refused so)
 //   XIO_TEST_UVERBS_FAULTS_AT the only host (1 is the first process) that has them; else all
 //   XIO_TEST_UVERBS_VENDOR    the driver is the vendor's, whose own library (tests/uverbs/vendor) makes queues
 //   XIO_TEST_UVERBS_LOG       prints refused commands and system calls
@@ -25,7 +25,7 @@ struct faults {
   bool port_down = false, no_devx = false, no_uncached = false, no_register = false, real_time_clock = false,
        shallow = false;
   bool old_kernel = false, no_fixed = false, static_mode = false, no_pin = false, no_way = false;
-  bool interface1 = false, no_rdma = false, old_firmware = false, half_deaf = false;
+  bool interface1 = false, no_rdma = false, old_firmware = false, half_deaf = false, no_export = false;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> refused;  // opcode, status
 };
 

@@ -61,7 +61,7 @@ int context::end(object& o) {
     case kind::domain: device_.remove_domain(o.id); break;
     case kind::memory: device_.keys().remove(o.id); break;
     case kind::umem: device_.remove_umem(o.id); break;
-    case kind::page: device_.remove_page(o.id); break;
+    case kind::page: revoke_doorbell_page(o.id), device_.remove_page(o.id); break;
     case kind::address:
     case kind::queue: break;
     case kind::pair: device_.stop(o.id); break;
@@ -107,6 +107,7 @@ int context::handle(const call& c) {
       return c.method() == UVERBS_METHOD_AH_DESTROY
                  ? remove(static_cast<std::uint32_t>(c.value(UVERBS_ATTR_DESTROY_AH_HANDLE)), kind::address)
                  : EPROTONOSUPPORT;
+    case 18: return export_page(c);  // UVERBS_OBJECT_DMABUF
     default: break;
   }
   if (device_.chosen().nic == nic_kind::bnxt) return on_bnxt(c);

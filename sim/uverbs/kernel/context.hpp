@@ -52,6 +52,7 @@ class context {
   int on_devx_object(const call& c);
   int on_umem(const call& c);
   int on_page(const call& c);
+  int export_page(const call& c);
   int write_command(const call& c);
   int get_context(const call& c);
   int query_port(const call& c);

@@ -5,6 +5,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -145,6 +146,18 @@ int context::on_umem(const call& c) {
   o.id = device_.add_umem({memory, bytes});
   c.set_handle(MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, keep(o));
   c.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, &o.id, sizeof o.id);
+  return 0;
+}
+
+// UVERBS_METHOD_DMABUF_ALLOC (Linux 7.2, uverbs_std_types_dmabuf.c): mlx5 alone exports, and pages of its page object.
+int context::export_page(const call& c) {
+  if (c.method() != 0 || device_.chosen().no_export || device_.chosen().nic != nic_kind::mlx5) return EPROTONOSUPPORT;
+  if (const int err = c.check({0, 1}); err != 0) return err;
+  const auto is_it = [&](const auto& o) {
+    return o.second.what == kind::page && std::uint64_t{o.second.id} << k_shift == c.value(1);
+  };
+  if (std::none_of(objects_.begin(), objects_.end(), is_it)) return EINVAL;
+  c.set_handle(0, static_cast<std::uint64_t>(export_doorbell_page(static_cast<std::uint32_t>(c.value(1) >> k_shift))));
   return 0;
 }
 

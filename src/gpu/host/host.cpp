@@ -53,7 +53,7 @@ std::string arch() { return "host"; }
 std::string bus_id() { return ""; }
 std::string identity() { return ""; }
 exported_memory export_memory(void*, std::size_t) { return {}; }
-void* map_registers(void* page, std::size_t) { return page; }
+void* map_registers(void* page, std::size_t, const register_export&) { return page; }
 bool unmap_registers(void*) { return true; }
 void* show_pages(void* base, std::size_t) { return base; }
 bool hide_pages(void*) { return true; }

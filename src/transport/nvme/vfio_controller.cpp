@@ -107,7 +107,9 @@ doorbell_reach vfio_controller::show_doorbells(std::uint32_t queues) {
     fail(XIO_ERR_ARG, "cannot open {}: the doorbells of {} queues are {} bytes, and it has {}; ask for fewer", name_,
          queues, end, room);
   const std::size_t whole = memory::align_up(end, gpu::page_size()).value_or(room);
-  kernel_page_ = gpu::map_registers(page, std::min(whole, room));
+  const std::size_t bytes = std::min(whole, room);
+  kernel_page_ = gpu::map_registers(
+      page, bytes, {[&] { return export_registers(kernel_calls(), device_->file(), w::k_reg_doorbells, bytes); }});
   doorbell_reach can;
   if (kernel_page_ != nullptr) can.registers = static_cast<unsigned char*>(kernel_page_) - w::k_reg_doorbells;
   can.bdf = place_.bus_devfn;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/vfio_device.hpp"
 
+#include <fcntl.h>
 #include <linux/pci_regs.h>
 #include <linux/vfio.h>
 #include <sys/eventfd.h>
@@ -63,6 +64,18 @@ void vfio_device::enable_dma(const std::string& name) {
   command |= PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_INTX_DISABLE;
   good = good && pwrite(handles_.device.get(), &command, sizeof command, command_at_) == sizeof command;
   if (!good) fail(XIO_ERR_IO, "cannot open {}: its configuration space: {}", name, errno_text(errno));
+}
+
+// Linux 7.2 and newer (drivers/vfio/pci/vfio_pci_dmabuf.c); headers of distributions are older.
+gpu::exported_memory export_registers(vfio_calls& calls, int device, std::uint64_t offset, std::uint64_t bytes) {
+  struct {
+    std::uint32_t argsz, flags, region, open_flags, zero, ranges;
+    std::uint64_t offset, bytes;
+  } a{sizeof a, VFIO_DEVICE_FEATURE_GET | 11, VFIO_PCI_BAR0_REGION_INDEX, O_RDWR | O_CLOEXEC, 0, 1, offset, bytes};
+  if (offset % gpu::page_size() != 0 || bytes % gpu::page_size() != 0)
+    return {-1, 0, "the doorbells share a page with other registers, which kernels do not get"};
+  if (const int fd = calls.control(device, VFIO_DEVICE_FEATURE, &a); fd >= 0) return {fd};
+  return {-1, 0, "vfio exports no registers (" + errno_text(errno) + "); Linux 7.2 is the first that does"};
 }
 
 bool vfio_device::cut_off() const {

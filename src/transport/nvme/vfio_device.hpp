@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include "base/unique_fd.hpp"
+#include "gpu/gpu.hpp"
+#include "transport/nvme/vfio_calls.hpp"
 #include "transport/nvme/vfio_space.hpp"
 
 namespace xio::nvme {
@@ -18,6 +20,7 @@ class vfio_device {
   vfio_space& space() const { return *space_; }
   unsigned char* registers() const { return registers_; }
   std::size_t register_bytes() const { return register_bytes_; }
+  int file() const { return handles_.device.get(); }
   // Ends the device's DMA at once; false if the kernel refuses. Any thread may call it.
   bool cut_off() const;
   // Become readable when the kernel wants the device back, and when it has seen a PCIe error of it. -1: it never says.
@@ -36,5 +39,8 @@ class vfio_device {
   std::size_t register_bytes_ = 0;
   off_t command_at_ = 0;  // of PCI_COMMAND in its configuration space
 };
+
+// Whole pages of BAR 0 as a dma-buf, which moves and vanishes when the device is reset.
+gpu::exported_memory export_registers(vfio_calls& calls, int device, std::uint64_t offset, std::uint64_t bytes);
 
 }  // namespace xio::nvme

@@ -8,9 +8,7 @@
 // | ring, pointers, doorbells | a reserved range, an object there, its mapping for the GPU, its pages for the host |
 // pages, mapping, object, range | | queue | a ring, a page with both pointers | queue, page |
 #include <fcntl.h>
-#include <sys/mman.h>
 
-#include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -18,10 +16,9 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
+#include "gpu/kfd_uapi.hpp"
 #include "topology/kfd_node.hpp"
 #include "transport/sdma/kfd_driver.hpp"
-#include "transport/sdma/kfd_kernel.hpp"
-#include "transport/sdma/kfd_uapi.hpp"
 
 namespace xio::sdma {
 namespace {
@@ -36,31 +33,6 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes() - 1) /
        : err == ENODEV || err == ESRCH ? "HIP's runtime has not opened that GPU in this process"
                                        : "dmesg may say more");
 }
-
-// Address space that nobody else gets: the GPU sees an object where the host does.
-class range {
- public:
-  explicit range(std::size_t bytes) : bytes_(bytes) {
-    at_ = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at_ == MAP_FAILED)
-      fail(XIO_ERR_NO_MEMORY, "{} bytes of address space for a copy queue: {}", bytes_, errno_text(errno));
-  }
-  ~range() {
-    if (!kept_) munmap(at_, bytes_);
-  }
-  range& operator=(range&&) = delete;
-  // Takes the pages away from the process, and keeps the range.
-  void hide() noexcept { mmap(at_, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0); }
-  // For ever: the GPU may still see an object there.
-  void keep() noexcept { kept_ = true; }
-  void* at() const { return at_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  void* at_;
-  const std::size_t bytes_;
-  bool kept_ = false;
-};
 
 // Memory of one GPU, mapped for it, that the process sees at the same place.
 class object {
@@ -119,7 +91,7 @@ class object {
 
   kfd_kernel& kernel_;
   kfd::u32 gpu_id_;
-  range range_;
+  address_range range_;
   kfd::u64 handle_ = 0;
   bool mapped_ = false;
 };

@@ -4,6 +4,7 @@
 #pragma once
 #include "base/option_words.hpp"
 #include "gpu/gpu.hpp"
+#include "gpu/kfd_kernel.hpp"
 #include "transport/sdma/engine_choice.hpp"
 
 namespace xio::sdma {
@@ -37,7 +38,6 @@ class kfd_driver {
   virtual void destroy_queue(std::uint64_t id) noexcept = 0;
 };
 
-class kfd_kernel;
 // Each throws XIO_ERR_UNSUPPORTED with what is missing and its cure. root: see topology/kfd_node.hpp.
 std::unique_ptr<kfd_driver> open_by_ioctls(std::unique_ptr<kfd_kernel> kernel, const std::string& root = "");
 std::unique_ptr<kfd_driver> open_hsakmt();

@@ -4,7 +4,6 @@
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/kfd_engine.hpp"
-#include "transport/sdma/kfd_kernel.hpp"
 #include "transport/sdma/model.hpp"
 
 namespace xio::sdma {

@@ -82,7 +82,7 @@ class direct_nic {
 struct direct_hooks {
   // Lets kernels store to a page of device registers: the address to use, or null. On HIP that is hipHostRegister with
   // hipHostRegisterIoMemory. Without it kernels are taken to run on the processors, which see the page as it is.
-  std::function<void*(void* page, std::size_t bytes)> map_registers;
+  std::function<void*(void* page, std::size_t bytes, const gpu::register_export& as)> map_registers;
   std::function<bool(void* page)> unmap_registers;  // false: the page must stay
   // Where rings lie; for place::device their dma-buf is exported by the other.
   gpu::place rings = gpu::place::shared;

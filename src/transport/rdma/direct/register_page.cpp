@@ -13,7 +13,7 @@ register_page::register_page(const std::string& device, std::shared_ptr<void> pa
   if (page_ == nullptr)
     fail(XIO_ERR_IO, "a doorbell page of RDMA device {} cannot be mapped: {}; see the kernel's log", device,
          errno_text(errno));
-  kernels_ = hooks.map_registers ? hooks.map_registers(page_.get(), bytes) : page_.get();
+  kernels_ = hooks.map_registers ? hooks.map_registers(page_.get(), bytes, {}) : page_.get();
   if (kernels_ == nullptr) fail(XIO_ERR_UNSUPPORTED, "the GPU cannot map a doorbell page of RDMA device {}", device);
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "transport/rdma/uverbs/call.hpp"
 
 namespace xio::rdma {
 
@@ -21,6 +22,16 @@ void* page_of(const mlx5dv_devx_uar& uar) {
   return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(uar.reg_addr) & ~(k_register_page - 1));
 }
 
+// By the system call itself (Linux 7.2, drivers/infiniband/core/uverbs_std_types_dmabuf.c): libmlx5 has it since 1.26.
+gpu::exported_memory export_page(const ibv_context& context, const mlx5dv_devx_uar& uar) {
+  constexpr std::uint16_t k_dmabuf_object = 18, k_alloc = 0, k_file = 0, k_offset = 1;
+  uverbs::call c(k_dmabuf_object, k_alloc);
+  c.make(k_file).in(k_offset, static_cast<std::uint64_t>(uar.mmap_off));
+  const int err = c.run(context.cmd_fd, 1);  // RDMA_DRIVER_MLX5
+  if (err == 0) return {static_cast<int>(c.made(k_file))};
+  return {-1, 0, "mlx5_ib exports no doorbell page (" + errno_text(err) + "); Linux 7.2 is the first that does"};
+}
+
 }  // namespace
 
 mlx5_register::mlx5_register(mlx5_registers& of, mlx5dv_devx_uar* uar, void* kernels_page)
@@ -35,9 +46,11 @@ mlx5_register::~mlx5_register() {
   if (of_.unmap(page_of(*uar_))) mlx5dv_devx_free_uar(uar_);
 }
 
-void* mlx5_registers::map(void* at) {
+void* mlx5_registers::map(const mlx5dv_devx_uar& uar) {
+  void* const at = page_of(uar);
   page& p = pages_[at];
-  if (p.users == 0) p.kernels = hooks_.map_registers ? hooks_.map_registers(at, k_register_page) : at;
+  const gpu::register_export as{[&] { return export_page(*port_.context, uar); }, true};
+  if (p.users == 0) p.kernels = hooks_.map_registers ? hooks_.map_registers(at, k_register_page, as) : at;
   if (p.kernels == nullptr) {
     pages_.erase(at);
     return nullptr;
@@ -55,7 +68,7 @@ bool mlx5_registers::unmap(void* at) {
 }
 
 std::shared_ptr<mlx5_register> mlx5_registers::add(mlx5dv_devx_uar* uar) {
-  void* kernels = map(page_of(*uar));
+  void* kernels = map(*uar);
   if (kernels == nullptr) {
     mlx5dv_devx_free_uar(uar);
     return nullptr;

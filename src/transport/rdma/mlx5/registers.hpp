@@ -51,7 +51,7 @@ class mlx5_registers {
   // Null: the GPU maps no more pages. These three under the lock.
   std::shared_ptr<mlx5_register> add(mlx5dv_devx_uar* uar);
   std::shared_ptr<mlx5_register> least_shared();
-  void* map(void* at);
+  void* map(const mlx5dv_devx_uar& uar);
   bool unmap(void* at);  // takes the lock; false: the page must stay
 
   const proxy::verbs_port& port_;

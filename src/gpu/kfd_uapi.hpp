@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The calls of /dev/kfd by which a process gets memory and a queue of a copy engine. Layouts, numbers and rules: linux
-// include/uapi/linux/kfd_ioctl.h and amdkfd/kfd_chardev.c of 7.3.4. An own copy: headers of distributions are older
-// than the kernels that run. A kernel that knows a shorter struct reads and writes no more than that.
+// The calls of /dev/kfd by which a process gets memory and a queue of a copy engine, and those of a DRM file by which a
+// GPU sees a dma-buf. Layouts, numbers and rules: linux include/uapi/linux/kfd_ioctl.h and amdkfd/kfd_chardev.c
+// of 7.3.4. An own copy: headers of distributions are older than the kernels that run. A kernel that knows a shorter
+// struct reads and writes no more than that.
 #pragma once
 #include <linux/ioctl.h>
 
 #include <cstdint>
 
-namespace xio::sdma::kfd {
+namespace xio::kfd {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
@@ -59,16 +60,41 @@ struct export_dmabuf {
 };
 static_assert(sizeof(export_dmabuf) == 16);
 
+struct acquire_vm {
+  u32 drm_fd, gpu_id;
+};
+struct import_dmabuf {
+  u64 va, handle;
+  u32 gpu_id, fd;
+};
+
 constexpr unsigned long k_get_version = _IOR('K', 0x01, version);
 constexpr unsigned long k_create_queue = _IOWR('K', 0x02, create_queue);
 constexpr unsigned long k_destroy_queue = _IOWR('K', 0x03, destroy_queue);
+constexpr unsigned long k_acquire_vm = _IOW('K', 0x15, acquire_vm);
 constexpr unsigned long k_alloc_memory = _IOWR('K', 0x16, alloc_memory);
 constexpr unsigned long k_free_memory = _IOW('K', 0x17, free_memory);
 constexpr unsigned long k_map_memory = _IOWR('K', 0x18, map_memory);
 constexpr unsigned long k_unmap_memory = _IOWR('K', 0x19, map_memory);
+constexpr unsigned long k_import_dmabuf = _IOWR('K', 0x1d, import_dmabuf);
 constexpr unsigned long k_export_dmabuf = _IOWR('K', 0x24, export_dmabuf);
+
+// linux include/uapi/drm/drm.h and amdgpu_drm.h. A handle has 32 bits, and 32 that are 0 behind it.
+struct prime_import {
+  u32 handle, flags;
+  std::int32_t file;
+};
+struct gem_va {
+  u64 handle;
+  u32 operation, flags;  // 1 maps, 2 unmaps
+  u64 va, offset, bytes;
+};
+constexpr u32 k_gem_registers = 1u << 1 | 1u << 2 | 4u << 5;  // READABLE, WRITEABLE, MTYPE_UC
+constexpr unsigned long k_gem_close = _IOW('d', 0x09, free_memory);
+constexpr unsigned long k_prime_import = _IOWR('d', 0x2e, prime_import);
+constexpr unsigned long k_gem_va = _IOW('d', 0x48, gem_va);
 
 // A process has this many bytes of doorbells on each GPU, in whole pages: 1,024 of 8 bytes.
 constexpr u64 k_doorbell_bytes = 8192;
 
-}  // namespace xio::sdma::kfd
+}  // namespace xio::kfd

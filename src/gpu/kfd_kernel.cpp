@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "transport/sdma/kfd_kernel.hpp"
+#include "gpu/kfd_kernel.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -10,15 +10,15 @@
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 
-namespace xio::sdma {
+namespace xio {
 namespace {
 
 class linux_kernel final : public kfd_kernel {
  public:
   explicit linux_kernel(unique_fd kfd) : kfd_(std::move(kfd)) {}
 
-  int control(unsigned long request, void* arguments) noexcept override {
-    while (ioctl(kfd_.get(), request, arguments) != 0)
+  int control(unsigned long request, void* arguments, int drm_file) noexcept override {
+    while (ioctl(drm_file < 0 ? kfd_.get() : drm_file, request, arguments) != 0)
       if (errno != EINTR && errno != EAGAIN) return errno;
     return 0;
   }
@@ -39,8 +39,7 @@ std::unique_ptr<kfd_kernel> open_kfd_kernel() {
   unique_fd kfd(open("/dev/kfd", O_RDWR | O_CLOEXEC));
   if (!kfd) {
     const int err = errno;
-    fail(XIO_ERR_UNSUPPORTED, "queues of the GPU's copy engines need /dev/kfd, and it cannot be opened ({}); {}",
-         errno_text(err),
+    fail(XIO_ERR_UNSUPPORTED, "/dev/kfd cannot be opened ({}); {}", errno_text(err),
          err == ENOENT ? "load the amdgpu driver on a machine with an AMD GPU, and give containers the file"
          : err == EACCES || err == EPERM ? "join the group render, or let the container's device cgroup have it"
                                          : "dmesg may say more");
@@ -48,4 +47,4 @@ std::unique_ptr<kfd_kernel> open_kfd_kernel() {
   return std::make_unique<linux_kernel>(std::move(kfd));
 }
 
-}  // namespace xio::sdma
+}  // namespace xio
