@@ -228,10 +228,8 @@ void revoke_doorbell_page(std::uint32_t page) {
   const std::lock_guard hold(pages_lock);
   for (auto& [file, e] : exports) {
     if (e.first != page) continue;
-    if (mapped_exports.contains(file)) {
-      std::fprintf(stderr, "simulated RDMA device: a doorbell page is freed while a GPU maps it\n");
-      std::abort();
-    }
+    if (mapped_exports.contains(file))
+      std::fputs("simulated RDMA device: a doorbell page is freed while a GPU maps it\n", stderr), std::abort();
     if (e.second != 0) std::fprintf(stderr, "simulated RDMA device: %u doorbells came by a dma-buf\n", e.second);
     e.first = 0;
   }
