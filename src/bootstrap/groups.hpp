@@ -18,7 +18,6 @@ struct group_place {
   std::uint64_t word;  // 0: it has no address
 };
 
-// The channel of a group. One that has failed stays so.
 class group_channel;
 
 // Of one world. The groups use it, and must end before it.
@@ -30,7 +29,6 @@ class groups {
 
   // Before all that follows, once. Collective over the world.
   void agree_on_keys(channel& world);
-  bool has_keys() const { return links_.has_value(); }
   // Of a group whose lowest rank this is.
   group_place offer();
   // A channel that counts ranks as the world does, in which the group's take part.
@@ -50,6 +48,7 @@ class groups {
   std::map<std::pair<std::uint64_t, int>, sealed_link> early_;
 };
 
+// One that has failed stays so.
 class group_channel final : public channel {
  public:
   group_channel(groups& all, pe_set members, std::uint64_t word)
@@ -60,7 +59,6 @@ class group_channel final : public channel {
   const char* name() const override { return "tcp"; }
   bool sealed() const override { return true; }
   bool takes_part(int rank) const override { return members_.has(rank); }
-  const pe_set& members() const { return members_; }
   bool is_broken() const { return broken_.has_value(); }
 
   std::vector<std::byte> allgather(std::span<const std::byte> mine) override;

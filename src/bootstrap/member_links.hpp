@@ -41,7 +41,6 @@ class member_links {
       : me_(std::move(me)), places_(std::move(places)), attempts_(places_.size()), links_(places_.size()) {}
 
   // For members of which this one learns one by one.
-  bool listens() const { return !me_.listeners.empty(); }
   void listen(std::vector<unique_fd> listeners) { me_.listeners = std::move(listeners); }
   void learn(int pe, member_place place) { at(places_, pe) = std::move(place); }
 
