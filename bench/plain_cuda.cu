@@ -113,9 +113,7 @@ void print(row r) {
   if (!headed)
     std::puts(
         "test,op,scope,bytes,ctas,threads,iterations,samples,min_us,median_us,p99_us,p999_us,max_us,mean_us,GB_per_s,"
-        "Mmsg_per_"
-        "s,"
-        "route,emulated,backend,gpu");
+        "Mmsg_per_s,route,emulated,backend,gpu");
   headed = true;
   std::sort(r.us.begin(), r.us.end());
   const size_t n = r.us.size();

@@ -124,8 +124,7 @@ void stretch(std::string_view passphrase, key_room out) {
   if (!c || EVP_KDF_derive(c.get(), out.data(), out.size(), all) != 1)
     fail(XIO_ERR_UNSUPPORTED,
          "{} cannot stretch a passphrase (Argon2id, from OpenSSL 3.2 on; 12 MiB of memory); give a key of 64 "
-         "hexadecimal "
-         "digits, which needs none: openssl rand -hex 32",
+         "hexadecimal digits, which needs none: openssl rand -hex 32",
          OpenSSL_version(OPENSSL_VERSION));
 }
 

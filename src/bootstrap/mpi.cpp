@@ -79,8 +79,7 @@ void start_mpi(const xio_mpi_calls_t& mpi) {
   if (mpi.may_be_called() == 0)
     fail(XIO_ERR_STATE,
          "the program started MPI without support for threads, and this thread did not start it; call xio_init from "
-         "that "
-         "thread or start MPI with MPI_THREAD_SERIALIZED");
+         "that thread or start MPI with MPI_THREAD_SERIALIZED");
 }
 
 class mpi_channel final : public pairwise_channel {

@@ -160,8 +160,7 @@ std::vector<socket_address> resolve(const endpoint& where, const deadline& until
   if (rc != 0)
     fail(fails_for_good(rc) ? XIO_ERR_CONFIG : XIO_ERR_TIMEOUT,
          "the host '{}' of XIO_TCP_ROOT has no address after {} ms of looking it up: {}; give the name or address of "
-         "the "
-         "host that runs rank 0, or raise XIO_TIMEOUT_MS",
+         "the host that runs rank 0, or raise XIO_TIMEOUT_MS",
          where.host, tried.milliseconds(), gai_strerror(rc));
   std::vector<socket_address> found;
   for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {

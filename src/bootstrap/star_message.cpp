@@ -77,8 +77,7 @@ void incoming::check_kind(const frame& f) {
   if (!gathers && f.kind != frame_kind::cells) fail_malformed();
   if (gathers != (head_.kind == frame_kind::gather))
     fail(XIO_ERR_STATE,
-         "{} is at another kind of exchange {} than this rank; every rank must make the same collective "
-         "calls",
+         "{} is at another kind of exchange {} than this rank; every rank must make the same collective calls",
          from_->who(), head_.number);
   if (f.kind == frame_kind::same && receiver_ == end::peer && message_.empty()) {
     is_same_ = true;

@@ -246,8 +246,7 @@ class tcp_channel final : public star_channel {
       if (until.passed())
         fail(XIO_ERR_TIMEOUT,
              "{} did not complete exchange {} within {} ms: it, or a rank that it waits for, is silent; check that "
-             "every "
-             "rank runs and makes the same collective calls, or raise XIO_TIMEOUT_MS",
+             "every rank runs and makes the same collective calls, or raise XIO_TIMEOUT_MS",
              root.who(), number_, timeout_ms_);
       pollfd p{root.fd(), static_cast<short>((in.done() ? 0 : POLLIN) | (out.done() ? 0 : POLLOUT)), 0};
       poll(&p, 1, until.poll_ms());

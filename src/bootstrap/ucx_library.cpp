@@ -32,8 +32,7 @@ void find(void* library, const char* name, Function& out) {
   if (found == nullptr)
     fail(XIO_ERR_UNSUPPORTED,
          "the UCX bootstrap: {} has no function {}; install the UCX that libxio was built with, {}.{} or newer, or "
-         "choose "
-         "another XIO_BOOTSTRAP",
+         "choose another XIO_BOOTSTRAP",
          k_library, name, UCP_API_MAJOR, UCP_API_MINOR);
   std::memcpy(&out, &found, sizeof out);
 }

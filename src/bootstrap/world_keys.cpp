@@ -52,9 +52,7 @@ void check(const std::vector<offer>& all, int rank, const secret& key) {
   for (std::size_t r = 0; r < all.size(); ++r)
     if (!proof_of(key, static_cast<int>(r), static_cast<int>(all.size()), all[r].public_half).equals(all[r].proof))
       fail(XIO_ERR_AUTH,
-           "rank {} holds another key than rank {}; give every rank the same XIO_TCP_KEY or "
-           "XIO_TCP_KEY_FILE",
-           r, rank);
+           "rank {} holds another key than rank {}; give every rank the same XIO_TCP_KEY or XIO_TCP_KEY_FILE", r, rank);
 }
 
 }  // namespace

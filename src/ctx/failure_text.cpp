@@ -35,8 +35,7 @@ std::string failure_text(const dev::ring_view& ring, const xio_error_info_t& inf
   const std::string name = name_of(ring, info) + to;
   if (info.status == XIO_ERR_TIMEOUT)
     return fmt::format(
-        "{}: op {} was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or "
-        "raise it",
+        "{}: op {} was not complete within XIO_TIMEOUT_MS; look whether its device and peer are alive, or raise it",
         name, info.ticket);
   if (info.status == XIO_ERR_INTERNAL)
     return fmt::format("{}: its completion word was overwritten (it holds {:#x}); look for stores outside of buffers",

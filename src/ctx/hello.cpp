@@ -109,8 +109,7 @@ void check_sharing(const heap_options& o, const std::vector<std::string>& gpus, 
       if (gpus[pe] == gpus[other])
         fail(XIO_ERR_CONFIG,
              "PE {} and PE {} have the same GPU, {}, and XIO_GPU_SHARING=no; {} can be seen here: start no more PEs "
-             "than "
-             "that on this machine, or set XIO_GPU_SHARING=yes",
+             "than that on this machine, or set XIO_GPU_SHARING=yes",
              pe, other, printable(gpus[pe]), devices);
 }
 

@@ -124,9 +124,8 @@ dev::storage_view stripe(const std::vector<std::string>& names, const std::vecto
   all.bytes *= members;
   if (all.bytes == 0)
     fail(XIO_ERR_ARG,
-         "cannot put stripes of {} bytes over {}: the smallest has less than one; choose a smaller "
-         "stripe_bytes",
-         bytes, names[0]);
+         "cannot put stripes of {} bytes over {}: the smallest has less than one; choose a smaller stripe_bytes", bytes,
+         names[0]);
   if (apart) all.features |= dev::storage_apart;
   all.members = members;
   all.queue_count = all.member_queues * members;

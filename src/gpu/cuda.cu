@@ -148,8 +148,7 @@ std::string why_no_device(cudaError_t e) {
         "toolkit",
         driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
   return fmt::format(
-      "no NVIDIA GPU can be used ({}); check nvidia-smi and CUDA_VISIBLE_DEVICES, or build with "
-      "--with-gpu=host",
+      "no NVIDIA GPU can be used ({}); check nvidia-smi and CUDA_VISIBLE_DEVICES, or build with --with-gpu=host",
       e == cudaSuccess ? "none was found" : cudaGetErrorString(e));
 }
 

@@ -53,8 +53,7 @@ cudaError_t as_runtime_error(CUresult r) {
 std::string lacks(xio_mem_kind_t kind) {
   if (kind != XIO_MEM_DEVICE_UNCACHED) return "";
   return "NVIDIA GPUs have no uncached memory, all of it goes through their L2 cache, which sees what other devices "
-         "write; "
-         "use DEVICE_FINE_GRAINED";
+         "write; use DEVICE_FINE_GRAINED";
 }
 
 cudaError_t take_host(void** out, std::size_t bytes, xio_mem_kind_t kind) {

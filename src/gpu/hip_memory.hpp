@@ -155,9 +155,8 @@ void check_one_piece(const location& piece, void* base, std::size_t bytes) {
   if (before <= piece.bytes && bytes <= piece.bytes - before) return;
   fail(XIO_ERR_UNSUPPORTED,
        "a dma-buf of {} bytes at {}: they go past the {} bytes at {} that were mapped as one piece, and a dma-buf is "
-       "of one; "
-       "have the allocator take whole blocks (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False) or use "
-       "xio_mem_alloc",
+       "of one; have the allocator take whole blocks (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False) or "
+       "use xio_mem_alloc",
        bytes, base, piece.bytes, piece.base);
 }
 
@@ -201,14 +200,12 @@ int export_dmabuf(const block* from, void* base, std::size_t bytes, bool pcie, s
   if (pcie && v2 == nullptr)
     fail(XIO_ERR_UNSUPPORTED,
          "a dma-buf of the memory at {} through PCIe: the HSA runtime has no flag for it; install a newer ROCm or "
-         "leave the "
-         "flag out",
+         "leave the flag out",
          base);
   fail(XIO_ERR_UNSUPPORTED,
        "a dma-buf of {} bytes at {}{}: the driver refuses (HSA status {:#x}); it needs CONFIG_HSA_AMD_P2P, "
        "CONFIG_DMABUF_MOVE_NOTIFY and a BAR as large as the GPU's memory; memory of a pool or of another allocator may "
-       "have "
-       "none, where xio_mem_alloc or hipMalloc have (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
+       "have none, where xio_mem_alloc or hipMalloc have (PyTorch: PYTORCH_HIP_ALLOC_CONF=expandable_segments:False)",
        bytes, base, pcie ? " through PCIe" : "", static_cast<unsigned>(status));
 }
 

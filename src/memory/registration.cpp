@@ -62,8 +62,7 @@ std::uint32_t registration::find(void* base) const {
   for (std::uint32_t i = 1; i < dev::k_max_regions; ++i)
     if (rows_[i].live != 0 && rows_[i].base == reinterpret_cast<std::uint64_t>(base)) return i;
   fail(XIO_ERR_NOT_REGISTERED,
-       "xio_mem_unregister: {} is not the start of a registered buffer; give the same base as to "
-       "xio_mem_register",
+       "xio_mem_unregister: {} is not the start of a registered buffer; give the same base as to xio_mem_register",
        base);
 }
 

@@ -91,8 +91,7 @@ listener listen_at(const std::string& address, const network_options& o) {
   if (!out.fd && chooses_port && err == EADDRINUSE)
     fail(XIO_ERR_IO,
          "the software NIC cannot listen: no port of XIO_TCP_PORTS={} is free; give more ports, one for each NIC of "
-         "each "
-         "PE of this machine",
+         "each PE of this machine",
          o.tcp_ports);
   if (!out.fd)
     fail(XIO_ERR_IO,

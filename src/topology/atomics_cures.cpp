@@ -15,8 +15,7 @@ constexpr std::uint16_t k_qemu_ioh3420 = 0x3420;    // qemu hw/pci-bridge/ioh342
 
 const char* k_qemu_line =
     "-device pcie-root-port,id=rp1,chassis=1,slot=1 -device vfio-pci,host=BDF,bus=rp1 (BDF: the device's address on "
-    "the "
-    "host)";
+    "the host)";
 
 bool is_qemu_root_port(const pci_function& f) {
   return (f.vendor == k_vendor_qemu && f.device == k_qemu_root_port) ||

@@ -189,8 +189,7 @@ std::optional<std::string> missing_for_runtime(const std::string& root) {
     if (get(read_properties(node_folder(root, n) + "/properties"), "caches_count") == 0 && !shows_caches(root, n))
       return fmt::format(
           "there is no /sys/devices/system/node/node{}/cpu*/cache/index0, as in some virtual machines, and libhsakmt "
-          "5.2 "
-          "finds no GPU without the processors' caches (6.2 does)",
+          "5.2 finds no GPU without the processors' caches (6.2 does)",
           n);
   return {};
 }

@@ -126,8 +126,7 @@ class code_object {
 
  private:
   // Compilers may wrap code objects in a bundle: a magic, a count, and for each entry offset, size and a name (Clang's
-  // documentation, "Clang Offload Bundler"). The one for XIO_AMDGPU_TARGET, or gfx90a,
-  // is taken.
+  // documentation, "Clang Offload Bundler"). The one for XIO_AMDGPU_TARGET, or gfx90a, is taken.
   static std::vector<std::uint8_t> unbundled(const std::vector<std::uint8_t>& file) {
     static constexpr char magic[] = "__CLANG_OFFLOAD_BUNDLE__";
     constexpr std::size_t start = sizeof(magic) - 1;

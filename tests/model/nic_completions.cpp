@@ -107,9 +107,8 @@ TEST(nic_codec, a_nonsense_completion_is_an_error) {
                (ring.state.vendor & mlx5_codec::k_strange_counter, mlx5_codec::k_strange_counter));
 }
 
-// The CQE that was consumed last stays where it is, and its slot may have become another entry's. It names a WQE
-// that ended at what is complete, and none has more than 16 slots; a counter farther back is none that this ring has
-// had.
+// The CQE that was consumed last stays where it is, and its slot may have become another entry's. It names a WQE that
+// ended at what is complete, and none has more than 16 slots; a counter farther back is none that this ring has had.
 TEST(nic_codec, a_completion_that_was_consumed_says_nothing) {
   for (const u64 completed : {u64{5}, u64{65536 + 3}, u64{3} << 20}) {
     codec_ring ring(completed + 3);

@@ -337,8 +337,7 @@ TEST(nvme_data, reads_and_writes_host_memory_itself) {
 }
 
 // Writes keep each other out of one file, so the machine keeps a drive that has many of them. Reads are shared in a
-// turn.
-// Of both engines: where there is no io_uring a file is read and written by plain calls, 16 at a time.
+// turn. Of both engines: where there is no io_uring a file is read and written by plain calls, 16 at a time.
 void a_turn_with_many_writes_is_heavy(bool plain) {
   hand h({.shape = {.plain_io = plain}});
   const std::uint32_t most = std::string(h.device().io_engine()) == "plain" ? 16 : 64;

@@ -21,9 +21,8 @@
 // Ops are posted and not waited for: they return a request for xio_sdma_wait and xio_sdma_test, which a program may
 // drop. A call with wrong arguments posts nothing, and its request returns the error. Copies of one queue may overlap
 // in time; a signal or count is visible after all that was posted to its queue before it. Errors: XIO_ERR_STATE (null
-// queue), XIO_ERR_ARG (null, overlapping areas, a misaligned word, an op that is none, rows wider than
-// their pitch), XIO_ERR_TIMEOUT, and
-// XIO_ERR_TRANSPORT when the engine stopped: from then on the queue refuses work.
+// queue), XIO_ERR_ARG (null, overlapping areas, a misaligned word, an op that is none, rows wider than their pitch),
+// XIO_ERR_TIMEOUT, and XIO_ERR_TRANSPORT when the engine stopped: from then on the queue refuses work.
 #pragma once
 #include "xio/device/impl/forms.hpp"
 #include "xio/sdma.h"

@@ -23,12 +23,11 @@
 //
 // Errors. XIO_ERR_STATE (null ctx, closed handle), XIO_ERR_ARG (offset or size of a drive's op is no multiple of the
 // block, the end lies beyond the storage, buf is null or, for a drive, not 4-byte aligned, a write to a read-only
-// storage) and
-// XIO_ERR_NOT_REGISTERED (buf): nothing is read or written, the call returns it, and the next quiet once more. Errors
-// of the drive (XIO_ERR_STORAGE) are returned by the op itself, by its wait, and once by a quiet: they are counted for
-// the storage as a whole, and every ctx that has posted to it gets each of them once, from a quiet or a sync, also
-// those of ops that another ctx posted. xio_compare and xio_write_zeroes are XIO_ERR_UNSUPPORTED where the drive has no
-// such command (NVM Command Set, Identify Controller, ONCS).
+// storage) and XIO_ERR_NOT_REGISTERED (buf): nothing is read or written, the call returns it, and the next quiet once
+// more. Errors of the drive (XIO_ERR_STORAGE) are returned by the op itself, by its wait, and once by a quiet: they are
+// counted for the storage as a whole, and every ctx that has posted to it gets each of them once, from a quiet or a
+// sync, also those of ops that another ctx posted. xio_compare and xio_write_zeroes are XIO_ERR_UNSUPPORTED where the
+// drive has no such command (NVM Command Set, Identify Controller, ONCS).
 //
 // XIO_OK is returned only for an op whose completion was seen. The status of an op is exact until 262144 later commands
 // of its queue are complete, and its code until 16384 are, however many of them failed. After that they are exact

@@ -14,9 +14,8 @@ struct wave;
 struct operation;
 
 using handler = void (*)(wave&, const operation&);
-// Computes a VALU instruction, for all 64 lanes: D and the sources are rows of 64 dwords (a 64-bit value is a row
-// of low halves followed by one of high halves); the mask that comes in and the one that is returned have a bit per
-// lane.
+// Computes a VALU instruction, for all 64 lanes: D and the sources are rows of 64 dwords (a 64-bit value is a row of
+// low halves followed by one of high halves); the mask that comes in and the one that is returned have a bit per lane.
 using lane_function = std::uint64_t (*)(std::uint32_t* d, const std::uint32_t* a, const std::uint32_t* b,
                                         const std::uint32_t* c, std::uint64_t mask);
 

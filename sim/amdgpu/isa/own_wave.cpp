@@ -222,9 +222,8 @@ std::string waits_for_own_lane(const wave& w, const address_space& memory, u64 a
   char text[400];
   std::snprintf(
       text, sizeof(text),
-      "lanes that wait for a lane of their own wave in kernel %s at pc 0x%llx, workgroup (%u, %u, %u), wave %u: "
-      "lanes 0x%llx look at 0x%llx, which lane %u would write at pc 0x%llx; it is off in EXEC until they leave "
-      "their loop",
+      "lanes that wait for a lane of their own wave in kernel %s at pc 0x%llx, workgroup (%u, %u, %u), wave %u: lanes "
+      "0x%llx look at 0x%llx, which lane %u would write at pc 0x%llx; it is off in EXEC until they leave their loop",
       w.of->how.name.c_str(), static_cast<unsigned long long>(read->pc), w.of->id[0], w.of->id[1], w.of->id[2],
       w.number, static_cast<unsigned long long>(r.lanes_on), static_cast<unsigned long long>(read->address),
       write->lane, static_cast<unsigned long long>(write->pc));

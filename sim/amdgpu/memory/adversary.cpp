@@ -111,9 +111,8 @@ bool adversary::finish(pending& p, refusal& no) {
   return true;
 }
 
-// A wave sees its own accesses to one place in program order, waited for or not. A load delivers its
-// registers after all older loads, as LLVM's SIInsertWaitcnts counts them for VMEM of one type, so those are finished
-// with it.
+// A wave sees its own accesses to one place in program order, waited for or not. A load delivers its registers after
+// all older loads, as LLVM's SIInsertWaitcnts counts them for VMEM of one type, so those are finished with it.
 bool adversary::finish_older(const access& of, bool loads_too, refusal& no) {
   const auto [low, high] = bounds(of);
   const auto touches = [&, low = low, high = high](const pending& p) {

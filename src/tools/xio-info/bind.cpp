@@ -55,8 +55,7 @@ std::string refuse_shared_group(const function& f) {
     const bool is_bridge = first_line(folder / "class").starts_with("0x0604");
     if (other == f.bus_id || is_bridge || driver.empty() || driver == k_vfio) continue;
     fail(XIO_ERR_STATE,
-         "{} shares IOMMU group {} with {}, which {} drives: vfio would take both; use a drive in "
-         "another slot",
+         "{} shares IOMMU group {} with {}, which {} drives: vfio would take both; use a drive in another slot",
          f.bus_id, number, other, driver);
   }
   return number;
@@ -154,8 +153,7 @@ std::string bind_drive(const std::string& root, const std::string& bus_id) {
   claims.clear();
   if (!comes_to(f, true))
     fail(XIO_ERR_STATE,
-         "{} did not come to vfio-pci; the kernel's log says why (dmesg), and xio-info --unbind {} "
-         "gives it back",
+         "{} did not come to vfio-pci; the kernel's log says why (dmesg), and xio-info --unbind {} gives it back",
          f.bus_id, f.bus_id);
   return f.bus_id + " is bound to vfio-pci now, until the next boot\n" + use;
 }

@@ -80,9 +80,8 @@ drive::drive(session& s, const std::string& name, std::uint64_t bytes, std::uint
   checked(xio_storage_size(s.world(), storage_, &size_, &block_), "xio_storage_size");
   if (size_ < bytes_)
     fail(XIO_ERR_ARG,
-         "{} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes "
-         "(-e)",
-         name_, size_, bytes_);
+         "{} has {} bytes and the test wants {}; take fewer workgroups (-c), threads (-t) or smaller sizes (-e)", name_,
+         size_, bytes_);
 }
 
 drive::~drive() { (void)xio_storage_close(session_.world(), storage_); }

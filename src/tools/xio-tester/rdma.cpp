@@ -135,9 +135,7 @@ void check_terms(const world& w, const pingpong_terms& mine) {
       theirs.verify != mine.verify)
     fail(XIO_ERR_ARG,
          "rdma-ep: this side has --pingpong-size {} --pingpong-iters {} --seed {}{}, and the other side has {}, {}, "
-         "{}{}; give "
-         "both "
-         "the same",
+         "{}{}; give both the same",
          mine.bytes, mine.rounds, mine.seed, mine.verify != 0 ? " --verify" : "", theirs.bytes, theirs.rounds,
          theirs.seed, theirs.verify != 0 ? " --verify" : "");
 }

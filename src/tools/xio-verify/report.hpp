@@ -9,8 +9,7 @@ namespace xio::verify {
 constexpr const char* k_report_format = "xio-verify report";
 constexpr int k_report_version = 1;
 
-// Runs the stages that were asked for. Its progress goes to standard error. The result names no host, user
-// or address.
+// Runs the stages that were asked for. Its progress goes to standard error. The result names no host, user or address.
 json make_report(const settings& s);
 
 // Of a report that make_report or read_report returned.

@@ -17,8 +17,7 @@ namespace {
 
 constexpr const char* k_no_port_left =
     "no port of XIO_TCP_PORTS is left for PE 0, and one that a run has used rests for a minute; give more ports, or "
-    "end "
-    "what has them";
+    "end what has them";
 constexpr int k_connect_ms = 1000;  // to oneself; where packets are dropped it takes for ever
 
 union address {

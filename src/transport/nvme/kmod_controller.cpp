@@ -143,8 +143,7 @@ void kmod_controller::choose_doorbells(const nvme_options& o) {
   const doorbell_way way = nvme::choose_doorbells(o.nvme_doorbell, plain, can, name_);
   if (way == doorbell_way::bridge)
     fail(XIO_ERR_UNSUPPORTED,
-         "{}: no bridge reaches the doorbells of the kernel module, as XIO_NVME_DOORBELL=bridge asks; "
-         "use host or auto",
+         "{}: no bridge reaches the doorbells of the kernel module, as XIO_NVME_DOORBELL=bridge asks; use host or auto",
          name_);
   if (way == doorbell_way::bar) {
     std::vector<tried_queue> all;
@@ -320,9 +319,7 @@ void* kmod_controller::lend(std::size_t bytes, gpu::place where) {
   if (seen == nullptr) {
     module_.give_memory_back(m);
     fail(XIO_ERR_UNSUPPORTED,
-         "{}: the GPU's driver does not take queue memory of the kernel module; open the drive by "
-         "vfio (nvme:)",
-         name_);
+         "{}: the GPU's driver does not take queue memory of the kernel module; open the drive by vfio (nvme:)", name_);
   }
   lent_[m.base] = {m, {}, {m.handle, 0}, m.address, seen, std::make_unique<lost_pages>(m.base, m.bytes)};
   return m.base;
@@ -343,8 +340,7 @@ void* kmod_controller::lend_on_gpu(std::size_t bytes) {
   module_.release(pin.handle);
   fail(XIO_ERR_UNSUPPORTED,
        "{}: {} bytes of queue memory on the GPU do not lie in one piece of the bus; ask for shallower queues, or leave "
-       "1 "
-       "and 2 out of XIO_MEMORY_MODE",
+       "1 and 2 out of XIO_MEMORY_MODE",
        name_, bytes);
 }
 

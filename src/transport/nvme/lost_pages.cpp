@@ -60,8 +60,7 @@ void install() {
     const int why = errno;
     if (file >= 0) close(file);
     fail(XIO_ERR_NO_MEMORY,
-         "a page that takes the place of a lost drive's cannot be made: {}; raise the limit of open "
-         "files (ulimit -n)",
+         "a page that takes the place of a lost drive's cannot be made: {}; raise the limit of open files (ulimit -n)",
          errno_text(why));
   }
   struct sigaction action {};

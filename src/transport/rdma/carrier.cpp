@@ -97,9 +97,7 @@ void say_what_was_taken(const std::vector<carrier_offer>& all, int me, carrier w
   if (way == carrier::tcp && me == 0)
     log::warn(
         "PEs that do not map each other's memory reach each other by the software NIC over TCP, far slower than an "
-        "RDMA "
-        "device: "
-        "PE {}: {} (XIO_BACKEND=hw makes this an error, XIO_BACKEND=model asks for it)",
+        "RDMA device: PE {}: {} (XIO_BACKEND=hw makes this an error, XIO_BACKEND=model asks for it)",
         pe, why);
   else
     log::info("rdma: software NIC over {}, no hardware: PE {}: {}", name_of(way), pe, why);
@@ -195,8 +193,7 @@ direct_verdict compare_formats(const std::vector<direct_offer>& all) {
                                       format_of(all[0]), other, format_of(all[static_cast<std::size_t>(other)]));
   if (forced >= 0)
     fail(XIO_ERR_UNSUPPORTED,
-         "XIO_NIC_FAMILY={} on PE {}: {}; give every PE NICs of one vendor (XIO_HCA_LIST), or set "
-         "XIO_NIC_FAMILY=proxy",
+         "XIO_NIC_FAMILY={} on PE {}: {}; give every PE NICs of one vendor (XIO_HCA_LIST), or set XIO_NIC_FAMILY=proxy",
          forced_word(all[static_cast<std::size_t>(forced)]), forced, why);
   return {false, other, false, why + "; choose NICs of one vendor with XIO_HCA_LIST"};
 }
@@ -212,8 +209,7 @@ direct_verdict choose_direct(const std::vector<direct_offer>& all) {
   if (forced >= 0)
     fail(is(first, direct_state::unwanted) ? XIO_ERR_CONFIG : peer_status(first.status),
          "XIO_NIC_FAMILY={} on PE {} asks for queues that kernels drive by themselves, on every PE, and PE {} has "
-         "none: "
-         "{}; set XIO_NIC_FAMILY=auto, or XIO_NIC_EXECUTOR=verbs for the format alone, read by the software NIC",
+         "none: {}; set XIO_NIC_FAMILY=auto, or XIO_NIC_EXECUTOR=verbs for the format alone, read by the software NIC",
          forced_word(all[static_cast<std::size_t>(forced)]), forced, hindered, why_not(first));
   const bool could =
       std::ranges::all_of(all, [&](const direct_offer& o) { return ready(o) || is(o, direct_state::refused); });

@@ -37,8 +37,7 @@ carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapp
                          const std::string& why_no_slingshot = "not looked for");
 
 // Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5, bnxt,
-// ionic).
-// Every PE does, or none does: what they exchange is not the same.
+// ionic). Every PE does, or none does: what they exchange is not the same.
 enum class direct_state : std::uint32_t {
   unwanted = 1,  // the options ask for another way
   ready,

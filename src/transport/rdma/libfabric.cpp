@@ -86,8 +86,7 @@ void warn_of_strangers(const std::string& provider, int rank) {
   if (rank != 0 || provider.starts_with("cxi") || provider.starts_with("verbs")) return;
   log::warn(
       "the provider {} of libfabric authenticates nobody: a program that reaches its ports and guesses a key of 64 "
-      "bits "
-      "reaches heaps. It is for tests on a network that you trust; XIO_NIC_EXECUTOR=tcp proves its peers",
+      "bits reaches heaps. It is for tests on a network that you trust; XIO_NIC_EXECUTOR=tcp proves its peers",
       provider);
 }
 

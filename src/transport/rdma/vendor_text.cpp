@@ -42,8 +42,7 @@ const char* text_of(cause c) {
     case cause::local_qp_operation: return "local operation error";
     case cause::local_protection:
       return "local protection error: this NIC may not reach the local buffer; keep memory registered and allocated "
-             "until "
-             "a quiet";
+             "until a quiet";
     case cause::flushed:
       return "flushed: the queue pair had failed before; look for the first failure, here and on the peer";
     case cause::bad_response: return "bad response error";
@@ -52,14 +51,12 @@ const char* text_of(cause c) {
     case cause::remote_invalid_request: return "remote invalid request error: the peer's NIC refuses such an op";
     case cause::remote_access:
       return "remote access error: the peer's NIC refuses the address; look whether the peer has freed that memory or "
-             "left "
-             "its world";
+             "left its world";
     case cause::remote_operation:
       return "remote operation error: the peer's NIC could not do it; look at the peer's log";
     case cause::retry_exceeded:
       return "transport retry counter exceeded: the peer's NIC does not reply; look whether the peer runs and both "
-             "ports "
-             "are up";
+             "ports are up";
     case cause::rnr_retry_exceeded:
       return "receiver not ready: the peer takes its immediates too slowly; take them by xio_imm_wait, or make the ctx "
              "with room for more";

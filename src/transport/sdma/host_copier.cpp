@@ -75,8 +75,7 @@ std::uint64_t host_copier::completed(std::uint64_t wanted) {
   const std::uint32_t ahead = __atomic_load_n(&block->fence, __ATOMIC_ACQUIRE) - static_cast<std::uint32_t>(completed_);
   if (ahead > k_depth)
     fail(XIO_ERR_INTERNAL,
-         "SDMA queue {:#x}: its fence word holds a value that was never asked for; something wrote "
-         "over it",
+         "SDMA queue {:#x}: its fence word holds a value that was never asked for; something wrote over it",
          queue_->view().id);
   completed_ += ahead;
   if (fault != 0 && completed_ < wanted)

@@ -229,8 +229,7 @@ class kfd_engine final : public engine {
     if (bytes % gpu::page_size() != 0)
       fail(XIO_ERR_CONFIG,
            "an SDMA ring of {} entries is {} bytes, no whole page of {}; set XIO_RING_DEPTH (or ring_bytes) to {} "
-           "entries "
-           "or more",
+           "entries or more",
            request.depth, bytes, gpu::page_size(), gpu::page_size() / dev::k_sdma_slot_bytes);
     return std::make_unique<kfd_copy_queue>(device_, link, request);
   }

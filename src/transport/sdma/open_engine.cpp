@@ -74,8 +74,7 @@ std::unique_ptr<engine> open_engine(const sdma_options& o, progress::machine& ma
     if (has_engines() && o.route == XIO_ROUTE_SDMA)
       fail(e.status(),
            "XIO_ROUTE=sdma asks for the GPU's copy engines: {}; or set XIO_ROUTE=auto or direct, or XIO_BACKEND=model "
-           "for "
-           "the software engine",
+           "for the software engine",
            e.what());
     return open_software(o, machine, payload, e.what());
   }

@@ -33,13 +33,11 @@ std::string gid_complaint(const std::string& where, const port_facts& p, const p
   if (!w.gid_index) return "";
   if (*w.gid_index >= p.gid_count)
     return fmt::format(
-        "XIO_RDMA_GID_INDEX={} is beyond the GID table of {}, which has {} entries; use auto or less "
-        "than {}",
+        "XIO_RDMA_GID_INDEX={} is beyond the GID table of {}, which has {} entries; use auto or less than {}",
         *w.gid_index, where, p.gid_count, p.gid_count);
   if (find_gid(p, *w.gid_index) == nullptr)
     return fmt::format(
-        "XIO_RDMA_GID_INDEX={} names an empty entry of the GID table of {}; use auto or one in use, such "
-        "as {}",
+        "XIO_RDMA_GID_INDEX={} names an empty entry of the GID table of {}; use auto or one in use, such as {}",
         *w.gid_index, where, best_gid(p)->index);
   return "";
 }
@@ -59,8 +57,7 @@ std::string device_complaint(const device_facts& d, const port_wishes& w) {
     return fmt::format("RDMA device {} does no atomics, which signals need; use another device", d.name);
   if (w.depth == 0 || w.depth > d.max_wr)
     return fmt::format(
-        "a queue depth of {} is not possible on RDMA device {}, which takes 1 to {}; set XIO_RING_DEPTH "
-        "in that range",
+        "a queue depth of {} is not possible on RDMA device {}, which takes 1 to {}; set XIO_RING_DEPTH in that range",
         w.depth, d.name, d.max_wr);
   return "";
 }
