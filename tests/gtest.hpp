@@ -38,6 +38,8 @@
 #include <utility>
 #include <vector>
 
+#include "each.hpp"
+
 namespace xio::test {
 
 // Runs body(0) to body(count - 1) in threads of their own, and waits for all of them.
@@ -60,14 +62,4 @@ inline int in_child(const std::function<int()>& body) {
 }  // namespace xio::test
 
 // EXPECT_PAIRS((got, wanted), ...): EXPECT_EQ(got, wanted) of each, for fields of one thing and numbers of one table.
-// Each scan of the preprocessor makes one pair of what is left.
-#define EXPECT_PAIRS(...) XIO_SCAN_4(XIO_NEXT_PAIR(__VA_ARGS__))
-#define XIO_NEXT_PAIR(pair, ...) \
-  EXPECT_EQ pair;                \
-  __VA_OPT__(XIO_NEXT_PAIR_LATER XIO_NO_ARGUMENTS(__VA_ARGS__))
-#define XIO_NEXT_PAIR_LATER() XIO_NEXT_PAIR
-#define XIO_NO_ARGUMENTS ()
-#define XIO_SCAN_4(...) XIO_SCAN_3(XIO_SCAN_3(XIO_SCAN_3(XIO_SCAN_3(__VA_ARGS__))))
-#define XIO_SCAN_3(...) XIO_SCAN_2(XIO_SCAN_2(XIO_SCAN_2(XIO_SCAN_2(__VA_ARGS__))))
-#define XIO_SCAN_2(...) XIO_SCAN_1(XIO_SCAN_1(XIO_SCAN_1(XIO_SCAN_1(__VA_ARGS__))))
-#define XIO_SCAN_1(...) __VA_ARGS__
+#define EXPECT_PAIRS(...) XIO_EACH(EXPECT_EQ, __VA_ARGS__)

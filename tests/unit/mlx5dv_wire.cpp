@@ -164,35 +164,22 @@ TEST(mlx5dv_wire, error_completions) {
 }
 
 // Numbers of the two, and where the fields of a completion lie.
-#define SAME(OURS, THEIRS) static_assert(unsigned{w::OURS} == static_cast<unsigned>(THEIRS))
-SAME(op_nop, MLX5_OPCODE_NOP);
-SAME(op_rdma_write, MLX5_OPCODE_RDMA_WRITE);
-SAME(op_rdma_write_imm, MLX5_OPCODE_RDMA_WRITE_IMM);
-SAME(op_rdma_read, MLX5_OPCODE_RDMA_READ);
-SAME(op_atomic_cs, MLX5_OPCODE_ATOMIC_CS);
-SAME(op_atomic_fa, MLX5_OPCODE_ATOMIC_FA);
-SAME(op_masked_cs, MLX5_OPCODE_ATOMIC_MASKED_CS);
-SAME(op_masked_fa, MLX5_OPCODE_ATOMIC_MASKED_FA);
-SAME(k_ask_completion, MLX5_WQE_CTRL_CQ_UPDATE);
-SAME(k_solicited, MLX5_WQE_CTRL_SOLICITED);
-SAME(k_small_fence, MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE);
-SAME(k_fence, MLX5_WQE_CTRL_FENCE);
-SAME(k_inline_flag, MLX5_INLINE_SEG);
-SAME(cqe_request, MLX5_CQE_REQ);
-SAME(cqe_request_error, MLX5_CQE_REQ_ERR);
-SAME(cqe_response_error, MLX5_CQE_RESP_ERR);
-SAME(cqe_invalid, MLX5_CQE_INVALID);
-SAME(local_length, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR);
-SAME(local_qp_operation, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
-SAME(local_protection, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
-SAME(flushed, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
-SAME(bad_response, MLX5_CQE_SYNDROME_BAD_RESP_ERR);
-SAME(local_access, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR);
-SAME(remote_invalid_request, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR);
-SAME(remote_access, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
-SAME(remote_operation, MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
-SAME(retry_exceeded, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR);
-SAME(rnr_retry_exceeded, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR);
+#define SAME(OURS, THEIRS) static_assert(unsigned{w::OURS} == static_cast<unsigned>(THEIRS), #OURS)
+XIO_EACH(SAME, (op_nop, MLX5_OPCODE_NOP), (op_rdma_write, MLX5_OPCODE_RDMA_WRITE),
+         (op_rdma_write_imm, MLX5_OPCODE_RDMA_WRITE_IMM), (op_rdma_read, MLX5_OPCODE_RDMA_READ),
+         (op_atomic_cs, MLX5_OPCODE_ATOMIC_CS), (op_atomic_fa, MLX5_OPCODE_ATOMIC_FA),
+         (op_masked_cs, MLX5_OPCODE_ATOMIC_MASKED_CS), (op_masked_fa, MLX5_OPCODE_ATOMIC_MASKED_FA),
+         (k_ask_completion, MLX5_WQE_CTRL_CQ_UPDATE), (k_solicited, MLX5_WQE_CTRL_SOLICITED),
+         (k_small_fence, MLX5_WQE_CTRL_INITIATOR_SMALL_FENCE), (k_fence, MLX5_WQE_CTRL_FENCE),
+         (k_inline_flag, MLX5_INLINE_SEG), (cqe_request, MLX5_CQE_REQ), (cqe_request_error, MLX5_CQE_REQ_ERR),
+         (cqe_response_error, MLX5_CQE_RESP_ERR), (cqe_invalid, MLX5_CQE_INVALID),
+         (local_length, MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR), (local_qp_operation, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR),
+         (local_protection, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR), (flushed, MLX5_CQE_SYNDROME_WR_FLUSH_ERR),
+         (bad_response, MLX5_CQE_SYNDROME_BAD_RESP_ERR), (local_access, MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR),
+         (remote_invalid_request, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR),
+         (remote_access, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR), (remote_operation, MLX5_CQE_SYNDROME_REMOTE_OP_ERR),
+         (retry_exceeded, MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR),
+         (rnr_retry_exceeded, MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR));
 #undef SAME
 static_assert(offsetof(mlx5_cqe64, byte_cnt) == 4 * w::k_cqe_bytes_at);
 static_assert(offsetof(mlx5_cqe64, sop_drop_qpn) == 4 * w::k_cqe_qpn_at);
