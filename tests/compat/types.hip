@@ -54,60 +54,27 @@ constexpr int k_count = 37, k_areas = 8, k_stride = k_count + 3;
   }
 
 // On GPUs one type of each size: the compiler takes seconds for each.
-TYPE(schar, signed char)
-TYPE(ushort, unsigned short)
-TYPE(float, float)
-TYPE(longlong, long long)
+#define TYPES(X) X(schar, signed char) X(ushort, unsigned short) X(float, float) X(longlong, long long)
 #if defined(XIO_ON_HOST)
-TYPE(double, double)
-TYPE(char, char)
-TYPE(short, short)
-TYPE(int, int)
-TYPE(long, long)
-TYPE(uchar, unsigned char)
-TYPE(uint, unsigned int)
-TYPE(ulong, unsigned long)
-TYPE(ulonglong, unsigned long long)
-TYPE(int8, int8_t)
-TYPE(int16, int16_t)
-TYPE(int32, int32_t)
-TYPE(int64, int64_t)
-TYPE(uint8, uint8_t)
-TYPE(uint16, uint16_t)
-TYPE(uint32, uint32_t)
-TYPE(uint64, uint64_t)
-TYPE(size, size_t)
-TYPE(ptrdiff, ptrdiff_t)
+// clang-format off
+#define MORE_TYPES(X) \
+  X(double, double) X(char, char) X(short, short) X(int, int) X(long, long) X(uchar, unsigned char) \
+  X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(size, size_t) X(ptrdiff, ptrdiff_t) \
+  X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) \
+  X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t)
+// clang-format on
+#else
+#define MORE_TYPES(X)
 #endif
+TYPES(TYPE)
+MORE_TYPES(TYPE)
 
 }  // namespace
 
 int main() {
   rocshmem_init();
-  type_schar();
-  type_ushort();
-  type_float();
-  type_longlong();
-#if defined(XIO_ON_HOST)
-  type_double();
-  type_char();
-  type_short();
-  type_int();
-  type_long();
-  type_uchar();
-  type_uint();
-  type_ulong();
-  type_ulonglong();
-  type_int8();
-  type_int16();
-  type_int32();
-  type_int64();
-  type_uint8();
-  type_uint16();
-  type_uint32();
-  type_uint64();
-  type_size();
-  type_ptrdiff();
-#endif
+#define CARRY_OUT(NAME, T) type_##NAME();
+  TYPES(CARRY_OUT)
+  MORE_TYPES(CARRY_OUT)
   return rig::verdict("types");
 }
