@@ -3,10 +3,98 @@
 #include "xio/host.h"
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 #include "base/error.hpp"
 #include "stream/checks.hpp"
-#include "stream/own_stream.hpp"
+
+namespace xio::stream {
+namespace {
+
+// A stream of the library's own with one call of the host in it, and the words by which its end is seen.
+class own_stream {
+ public:
+  // Out of those that are kept; makes one where all are in use.
+  own_stream() {
+    {
+      kept& k = all();
+      const std::lock_guard hold(k.lock);
+      if (!k.free.empty()) {
+        parts_ = std::move(k.free.back());
+        k.free.pop_back();
+      }
+    }
+    if (parts_.stream == nullptr) {
+      parts_.words = gpu::buffer(2 * sizeof(std::uint64_t), gpu::place::shared);
+      parts_.mark = gpu::buffer(sizeof(std::uint32_t), gpu::place::device);
+      if (const char* why = make_stream(&parts_.stream))
+        fail(XIO_ERR_IO, "the runtime makes no stream for calls of the host: {}", why);
+    }
+    *status() = XIO_PENDING;
+  }
+  own_stream& operator=(own_stream&&) = delete;
+  // Keeps it for another call, unless its work has not ended: then it is lost, for that work stores to its words.
+  ~own_stream() {
+    if (parts_.stream == nullptr) return;
+    kept& k = all();
+    const std::lock_guard hold(k.lock);
+    (given_ && !ended_ ? k.lost : k.free).push_back(std::move(parts_));
+  }
+
+  xio_stream_t handle() const { return parts_.stream; }
+  xio_status_t* status() const { return parts_.words.as<xio_status_t>(); }
+  // Where kernels store a word that the call returns.
+  std::uint64_t* value() const { return parts_.words.as<std::uint64_t>() + 1; }
+  // In the place of the ctx's word for the first failure: this call's failure is its own.
+  std::uint32_t* mark() const { return parts_.mark.as<std::uint32_t>(); }
+
+  // The call is in the stream. Waits for its status; XIO_PENDING: not there after timeout_ms (0: for ever).
+  xio_status_t wait(std::uint64_t timeout_ms) {
+    using clock = std::chrono::steady_clock;
+    constexpr unsigned k_yields = 2000;
+    given_ = true;
+    const auto begin = clock::now();
+    for (unsigned turn = 0;; ++turn) {
+      const auto found = static_cast<xio_status_t>(__atomic_load_n(reinterpret_cast<int*>(status()), __ATOMIC_ACQUIRE));
+      if (found != XIO_PENDING) {
+        ended_ = true;
+        if (found != XIO_OK) gpu::fill_zero(parts_.mark.data(), parts_.mark.size());
+        return found;
+      }
+      if (turn < k_yields) {
+        std::this_thread::yield();
+        continue;
+      }
+      if (timeout_ms != 0 && clock::now() - begin > std::chrono::milliseconds(timeout_ms)) return XIO_PENDING;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+
+ private:
+  struct parts {
+    xio_stream_t stream = nullptr;
+    gpu::buffer words;  // the host's: the status, and a value of 8 bytes
+    gpu::buffer mark;   // the device's; zero between calls
+  };
+  struct kept {
+    std::mutex lock;
+    std::vector<parts> free, lost;
+  };
+  // Never destroyed: threads may call while the process ends, and the GPU's runtime may be gone by then.
+  static kept& all() {
+    static auto* one = new kept;
+    return *one;
+  }
+
+  parts parts_;
+  bool given_ = false, ended_ = false;
+};
+
+}  // namespace
+}  // namespace xio::stream
 
 namespace {
 

@@ -1,15 +1,89 @@
 // SPDX-License-Identifier: MIT
 #include "gpu/host/launch.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 
 #include "base/log.hpp"
 #include "gpu/host/fibers.hpp"
 #include "gpu/host/pool.hpp"
 #include "gpu/host/settings.hpp"
-#include "gpu/host/threads.hpp"
+#include "gpu/host/workgroup.hpp"
 
 namespace xio::host_exec {
+
+namespace {
+
+// A workgroup whose lanes are OS threads (XIO_HOST_EXEC=threads), for ThreadSanitizer: what device code does not order
+// is not ordered here either. Collectives are a mutex and a condition variable per lane.
+class thread_workgroup final : public workgroup {
+ public:
+  explicit thread_workgroup(unsigned threads) : sleepers_(std::make_unique<sleeper[]>(threads)), together_(threads) {}
+
+  // Thread `index` of this team runs this: its lane of one workgroup after the other, until the grid is used up.
+  void serve(launch& l, unsigned index) {
+    for (;;) {
+      if (index == 0) {
+        const std::uint64_t next = l.next.fetch_add(1, std::memory_order_relaxed);
+        more_ = next < l.workgroups && !l.failed.load(std::memory_order_relaxed);
+        try {
+          if (more_) prepare(l, next);
+        } catch (const std::exception& e) {
+          l.fail_with(e.what());
+          more_ = false;
+        }
+      }
+      together_.arrive_and_wait();
+      if (!more_) return;
+      make_current(&lanes_[index]);
+      run_lane(lanes_[index]);
+      current = nullptr;
+      together_.arrive_and_wait();
+    }
+  }
+
+  void pause(lane_state&) override {
+    if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
+    sched_yield();
+  }
+  std::uint64_t converged_lanes(lane_state& me, std::uintptr_t) override { return me.bit(); }
+
+ private:
+  void lock() override { guard_.lock(); }
+  void unlock() override { guard_.unlock(); }
+  // Called with the guard held. Looks up now and then: a launch that failed wakes nobody.
+  void block(lane_state& me) override {
+    sleeper& mine = sleepers_[me.index];
+    std::unique_lock lock(guard_, std::adopt_lock);
+    while (!mine.woken && !launch_->failed.load(std::memory_order_relaxed))
+      mine.awake.wait_for(lock, std::chrono::milliseconds(100));
+    lock.release();
+    const bool woken = mine.woken;
+    mine.woken = false;
+    if (!woken) forget_waiters();
+    if (launch_->failed.load(std::memory_order_relaxed)) leave_kernel(*launch_);
+  }
+  void wake(lane_state& l) override {
+    sleepers_[l.index].woken = true;
+    sleepers_[l.index].awake.notify_one();
+  }
+
+  struct sleeper {
+    std::condition_variable awake;
+    bool woken = false;
+  };
+  std::mutex guard_;
+  std::unique_ptr<sleeper[]> sleepers_;
+  std::barrier<> together_;
+  bool more_ = true;
+};
+
+}  // namespace
 
 void launch::fail_with(const std::string& sentence) {
   const std::lock_guard lock(guard_);

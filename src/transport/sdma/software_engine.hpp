@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A software copy engine as open_model() drives it. transport/software.cpp makes them.
+// A software copy engine as the model engines of open_engine.cpp drive it. transport/software.cpp makes them.
 #pragma once
 #include "progress/machine.hpp"
 
