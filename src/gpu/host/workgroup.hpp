@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A workgroup in flight: its lanes, waves and shared memory, and the collectives, which are the same for fibers
-// and OS threads. How a lane blocks and is woken is the scheduler's (fibers.hpp, threads.hpp).
+// and OS threads. How a lane blocks and is woken is the scheduler's (launch.cpp).
 #pragma once
 #include <exception>
 #include <vector>
