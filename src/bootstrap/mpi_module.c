@@ -7,26 +7,12 @@
 #include <mpi.h>
 #include <string.h>
 
+/* clang-format off */
 #define XIO_MPI_FUNCTIONS(X) \
-  X(Initialized)             \
-  X(Finalized)               \
-  X(Init_thread)             \
-  X(Finalize)                \
-  X(Query_thread)            \
-  X(Is_thread_main)          \
-  X(Comm_rank)               \
-  X(Comm_size)               \
-  X(Comm_test_inter)         \
-  X(Comm_idup)               \
-  X(Comm_set_errhandler)     \
-  X(Comm_free)               \
-  X(Abort)                   \
-  X(Irecv)                   \
-  X(Isend)                   \
-  X(Test)                    \
-  X(Get_count)               \
-  X(Error_class)             \
-  X(Error_string)
+  X(Initialized) X(Finalized) X(Init_thread) X(Finalize) X(Query_thread) X(Is_thread_main) X(Comm_rank) \
+  X(Comm_size) X(Comm_test_inter) X(Comm_idup) X(Comm_set_errhandler) X(Comm_free) X(Abort) X(Irecv) X(Isend) \
+  X(Test) X(Get_count) X(Error_class) X(Error_string)
+/* clang-format on */
 
 static struct {
 #define XIO_DECLARE(name) __typeof__(&MPI_##name) name;

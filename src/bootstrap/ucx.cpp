@@ -7,21 +7,90 @@
 #include "bootstrap/pmi2.hpp"
 
 #ifdef HAVE_UCX
+#include <dlfcn.h>
+#include <ucp/api/ucp.h>
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <string_view>
 #include <thread>
 
+#include "base/error.hpp"
+#include "base/kept_handlers.hpp"
 #include "base/log.hpp"
 #include "base/thread.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/pair_seals.hpp"
 #include "bootstrap/pairwise.hpp"
-#include "bootstrap/ucx_library.hpp"
 
 namespace xio::bootstrap {
 
 namespace {
+
+// --- The library -------------------------------------------------------------------------------------
+
+// UCX is loaded when its bootstrap is asked for: its constructors take the process's handlers of SIGSEGV and others, so
+// no program gets them for the mere reason that it is linked with libxio. Code here calls UCX's functions by their own
+// names, and gets these pointers. Every function that is used; another one goes here first.
+// clang-format off
+#define XIO_UCX_FUNCTIONS(X) \
+  X(ucp_init_version) X(ucp_cleanup) X(ucp_config_read) X(ucp_config_modify) X(ucp_config_release) \
+  X(ucp_worker_create) X(ucp_worker_destroy) X(ucp_worker_progress) X(ucp_worker_get_address) \
+  X(ucp_worker_release_address) X(ucp_ep_create) X(ucp_ep_close_nbx) X(ucp_tag_send_nbx) X(ucp_tag_recv_nbx) \
+  X(ucp_tag_recv_request_test) X(ucp_request_check_status) X(ucp_request_cancel) X(ucp_request_free) \
+  X(ucs_status_string)
+// clang-format on
+
+#define XIO_DEFINE(name) decltype(&::name) name = nullptr;
+XIO_UCX_FUNCTIONS(XIO_DEFINE)
+#undef XIO_DEFINE
+
+// The header's own is inline and calls the library. An object, since a function here would not hide that one.
+constexpr auto ucp_init = [](const ucp_params_t* params, const ucp_config_t* config, ucp_context_h* context) {
+  return ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, params, config, context);
+};
+
+constexpr const char* k_library = "libucp.so.0";  // UCX's one binary interface since 1.0
+
+void* open_library() {
+  const kept_handlers keep(kept_handlers::which::all);
+  return dlopen(k_library, RTLD_NOW | RTLD_LOCAL);
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& out) {
+  void* found = dlsym(library, name);
+  if (found == nullptr)
+    fail(XIO_ERR_UNSUPPORTED,
+         "the UCX bootstrap: {} has no function {}; install the UCX that libxio was built with, {}.{} or newer, or "
+         "choose another XIO_BOOTSTRAP",
+         k_library, name, UCP_API_MAJOR, UCP_API_MINOR);
+  std::memcpy(&out, &found, sizeof out);
+}
+
+// Before any of them. Keeps the signal handlers that the process has, unless UCX_HANDLE_ERRORS asks for UCX's. Throws
+// XIO_ERR_UNSUPPORTED where the library is not installed or lacks a function. Never unloaded: UCX leaves hooks of its
+// own in the process.
+void load_ucx() {
+  static std::mutex lock;
+  static bool loaded = false;
+  const std::lock_guard hold(lock);
+  if (loaded) return;
+  void* library = open_library();
+  if (library == nullptr) {
+    const char* why = dlerror();
+    fail(XIO_ERR_UNSUPPORTED,
+         "the UCX bootstrap cannot load {}: {}; install UCX (on Debian libucx0), or choose another XIO_BOOTSTRAP",
+         k_library, why != nullptr ? why : "no reason given");
+  }
+#define XIO_FIND(name) find(library, #name, name);
+  XIO_UCX_FUNCTIONS(XIO_FIND)
+#undef XIO_FIND
+  loaded = true;
+}
+
+// --- The channel -------------------------------------------------------------------------------------
 
 constexpr std::uint64_t k_close_ms = 1000;    // for what is still on its way when a channel ends
 constexpr unsigned k_events_at_once = 10000;  // between two looks at the clock
