@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "transport/rdma/uverbs/kernel_nic.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/error.hpp"
 #include "transport/rdma/uverbs/facts.hpp"
 
 namespace xio::rdma::uverbs {
+
+event_file::event_file(const domain& d, int port) : name_("RDMA device " + d.device()), port_(port) {
+  call c(obj_events, events::open);
+  c.make(events::file);
+  if (d.run(c) != 0) return;
+  fd_ = unique_fd(static_cast<int>(c.made(events::file)));
+  fcntl(fd_.get(), F_SETFL, fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+}
+
+void event_file::poll() {
+  if (fd_.get() < 0 || !timer_.is_due()) return;
+  for (event e{}; read(fd_.get(), &e, sizeof e) == static_cast<ssize_t>(sizeof e);)
+    if (proxy::report_event(name_, port_, static_cast<ibv_event_type>(e.type), static_cast<int>(e.about)))
+      failed_.store(true, std::memory_order_release);
+}
 
 kernel_nic::kernel_nic(std::shared_ptr<void> holder, domain& owner, const proxy::verbs_port& port,
                        const direct_hooks& hooks, bool relaxed)
