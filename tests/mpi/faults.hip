@@ -26,19 +26,12 @@ enum mistake {
   no_number, colliding, unequal, unreachable, k_mistakes
   // clang-format on
 };
-constexpr const char* k_mistake_names[] = {"nothing",
-                                           "a kept error",
-                                           "another call",
-                                           "another count",
-                                           "dst null",
-                                           "src null",
-                                           "dst elsewhere",
-                                           "dst over src",
-                                           "no such root",
-                                           "too many bytes",
-                                           "counts of equal tags",
-                                           "unequal sizes",
-                                           "src that engines do not reach"};
+// clang-format off
+constexpr const char* k_mistake_names[] = {
+    "nothing", "a kept error", "another call", "another count", "dst null", "src null", "dst elsewhere",
+    "dst over src", "no such root", "too many bytes", "counts of equal tags", "unequal sizes",
+    "src that engines do not reach"};
+// clang-format on
 // The members that make it.
 enum who { first, last, some, all, k_whos };
 constexpr const char* k_who_names[] = {"PE 0", "the last PE", "every second PE", "every PE"};

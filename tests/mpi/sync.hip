@@ -218,18 +218,11 @@ void vector_wait_family(const rig::team& t, const char* type) {
 // --- Loops of one's own ------------------------------------------------------------------------------
 
 // Looks at a word, by which a program may make a loop that does other work besides.
-constexpr const char* k_looks[] = {"xio_test_until",
-                                   "xio_test_all",
-                                   "xio_test_any",
-                                   "xio_test_some",
-                                   "xio_test_packet",
-                                   "xio_signal_fetch",
-                                   "xio_g",
-                                   "xio_get",
-                                   "xio_atomic_fetch",
-                                   "xio_atomic_fetch_or",
-                                   "xio_atomic_compare_swap",
-                                   "xio_deadline_passed"};
+// clang-format off
+constexpr const char* k_looks[] = {
+    "xio_test_until", "xio_test_all", "xio_test_any", "xio_test_some", "xio_test_packet", "xio_signal_fetch", "xio_g",
+    "xio_get", "xio_atomic_fetch", "xio_atomic_fetch_or", "xio_atomic_compare_swap", "xio_deadline_passed"};
+// clang-format on
 constexpr int k_look_kinds = sizeof k_looks / sizeof k_looks[0];
 constexpr int k_most_looks = 1000000;
 

@@ -164,17 +164,9 @@ XIO_DEFINE_GROUP_FORMS(xio_status_t, trial, (const int* data, int n), (data, n),
                        (g.sync(), n < 0 ? XIO_ERR_ARG : XIO_OK))
 
 enum class use {
-  right,
-  right_wave,
-  one,
-  parts,
-  branches,
-  beside_syncthreads,
-  first_lanes,
-  wave_parts,
-  ended,
-  ends_late,
-  wave_ended
+  // clang-format off
+  right, right_wave, one, parts, branches, beside_syncthreads, first_lanes, wave_parts, ended, ends_late, wave_ended
+  // clang-format on
 };
 
 __global__ void call_as(use how, const int* data) {

@@ -56,7 +56,6 @@ constexpr u32 k_minor_dmabuf = 12, k_minor_by_engine = 17;
 struct version_args {
   u32 major, minor;
 };
-static_assert(sizeof(version_args) == 8);
 
 enum queue_type : u32 { compute = 0, sdma = 1, compute_aql = 2, sdma_xgmi = 3, sdma_by_engine = 4 };
 constexpr int k_not_supported = 524;  // ENOTSUPP, which no header for programs has
@@ -68,47 +67,38 @@ struct create_queue_args {
   u32 save_bytes, control_stack_bytes;
   u32 engine, metadata_bytes;  // from minor 17 on
 };
-static_assert(sizeof(create_queue_args) == 96);
 struct destroy_queue_args {
   u32 queue_id, pad;
 };
-static_assert(sizeof(destroy_queue_args) == 8);
 struct update_queue_args {
   u64 ring_base;
   u32 queue_id, ring_bytes, percentage, priority;
 };
-static_assert(sizeof(update_queue_args) == 24);
 struct set_cu_mask_args {
   u32 queue_id, bits;
   u64 mask;
 };
-static_assert(sizeof(set_cu_mask_args) == 16);
 struct alloc_queue_gws_args {
   u32 queue_id, count, first, pad;
 };
-static_assert(sizeof(alloc_queue_gws_args) == 16);
 
 struct memory_policy_args {
   u64 alternate_base, alternate_bytes;
   u32 gpu_id, default_policy, alternate_policy, pad;
 };
-static_assert(sizeof(memory_policy_args) == 32);
 struct clock_counters_args {
   u64 gpu_clock, cpu_clock, system_clock, system_frequency;
   u32 gpu_id, pad;
 };
-static_assert(sizeof(clock_counters_args) == 40);
 
 struct apertures {
   u64 lds_base, lds_limit, scratch_base, scratch_limit, gpuvm_base, gpuvm_limit;
   u32 gpu_id, pad;
 };
-static_assert(sizeof(apertures) == 56);
 struct apertures_new_args {
   u64 apertures_at;
   u32 nodes, pad;
 };
-static_assert(sizeof(apertures_new_args) == 16);
 
 enum event_type : u32 { event_signal = 0, event_hw_exception = 3, event_debug = 5, event_memory = 8 };
 constexpr u32 k_event_types = 9;
@@ -117,11 +107,9 @@ struct create_event_args {
   u64 page_offset;
   u32 trigger_data, type, auto_reset, node_id, event_id, slot_index;
 };
-static_assert(sizeof(create_event_args) == 32);
 struct event_args {  // destroy, set, reset
   u32 event_id, pad;
 };
-static_assert(sizeof(event_args) == 8);
 struct memory_exception {
   u32 not_present, read_only, no_execute, imprecise;
   u64 va;
@@ -135,33 +123,27 @@ struct event_data {
   u64 extension;
   u32 event_id, pad;
 };
-static_assert(sizeof(event_data) == 48);
 enum wait_result : u32 { wait_complete = 0, wait_timeout = 1, wait_fail = 2 };
 struct wait_events_args {
   u64 events_at;
   u32 count, all, timeout_ms, result;
 };
-static_assert(sizeof(wait_events_args) == 24);
 
 struct scratch_va_args {
   u64 va;
   u32 gpu_id, pad;
 };
-static_assert(sizeof(scratch_va_args) == 16);
 struct tile_config_args {
   u64 tiles, macro_tiles;
   u32 tile_count, macro_tile_count, gpu_id, gb_addr_config, banks, ranks;
 };
-static_assert(sizeof(tile_config_args) == 40);
 struct trap_handler_args {
   u64 tba, tma;
   u32 gpu_id, pad;
 };
-static_assert(sizeof(trap_handler_args) == 24);
 struct acquire_vm_args {
   u32 drm_fd, gpu_id;
 };
-static_assert(sizeof(acquire_vm_args) == 8);
 
 enum memory_flag : u32 {
   in_vram = 1u << 0,
@@ -183,56 +165,56 @@ struct alloc_memory_args {
   u64 va, bytes, handle, mmap_offset;
   u32 gpu_id, flags;
 };
-static_assert(sizeof(alloc_memory_args) == 40);
 struct free_memory_args {
   u64 handle;
 };
-static_assert(sizeof(free_memory_args) == 8);
 struct map_memory_args {  // and unmap
   u64 handle, gpu_ids_at;
   u32 gpus, done;
 };
-static_assert(sizeof(map_memory_args) == 24);
 
 struct dmabuf_info_args {
   u64 bytes, metadata;
   u32 metadata_bytes, gpu_id, flags, fd;
 };
-static_assert(sizeof(dmabuf_info_args) == 32);
 struct import_dmabuf_args {
   u64 va, handle;
   u32 gpu_id, fd;
 };
-static_assert(sizeof(import_dmabuf_args) == 24);
 struct export_dmabuf_args {
   u64 handle;
   u32 flags, fd;
 };
-static_assert(sizeof(export_dmabuf_args) == 16);
 struct ipc_export_args {
   u64 handle;
   u32 share[4], gpu_id, flags;
 };
-static_assert(sizeof(ipc_export_args) == 32);
 struct ipc_import_args {
   u64 handle, va, mmap_offset;
   u32 share[4], gpu_id, flags;
 };
-static_assert(sizeof(ipc_import_args) == 48);
 
 struct svm_args {  // the attributes follow
   u64 start, bytes;
   u32 op, attributes;
 };
-static_assert(sizeof(svm_args) == 24);
 struct xnack_args {
   i32 enabled;
 };
-static_assert(sizeof(xnack_args) == 4);
 struct available_memory_args {
   u64 available;
   u32 gpu_id, pad;
 };
-static_assert(sizeof(available_memory_args) == 16);
+
+static_assert(sizeof(version_args) == 8 && sizeof(create_queue_args) == 96 && sizeof(destroy_queue_args) == 8 &&
+              sizeof(update_queue_args) == 24 && sizeof(set_cu_mask_args) == 16 && sizeof(alloc_queue_gws_args) == 16 &&
+              sizeof(memory_policy_args) == 32 && sizeof(clock_counters_args) == 40 && sizeof(apertures) == 56 &&
+              sizeof(apertures_new_args) == 16 && sizeof(create_event_args) == 32 && sizeof(event_args) == 8 &&
+              sizeof(event_data) == 48 && sizeof(wait_events_args) == 24 && sizeof(scratch_va_args) == 16 &&
+              sizeof(tile_config_args) == 40 && sizeof(trap_handler_args) == 24 && sizeof(acquire_vm_args) == 8 &&
+              sizeof(alloc_memory_args) == 40 && sizeof(free_memory_args) == 8 && sizeof(map_memory_args) == 24 &&
+              sizeof(dmabuf_info_args) == 32 && sizeof(import_dmabuf_args) == 24 && sizeof(export_dmabuf_args) == 16 &&
+              sizeof(ipc_export_args) == 32 && sizeof(ipc_import_args) == 48 && sizeof(svm_args) == 24 &&
+              sizeof(xnack_args) == 4 && sizeof(available_memory_args) == 16);
 
 }  // namespace amdgpu::uapi
