@@ -2,6 +2,7 @@
 // A text that must not stay behind in memory: each copy is wiped when it goes.
 #pragma once
 #include <cstddef>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +19,9 @@ class secret_text {
     return *this;
   }
   secret_text& operator=(std::string_view text) { return *this = secret_text(text); }
-  ~secret_text();
+  ~secret_text() {
+    if (!bytes_.empty()) explicit_bzero(bytes_.data(), bytes_.size());
+  }
 
   bool empty() const { return bytes_.empty(); }
   std::size_t size() const { return bytes_.size(); }
