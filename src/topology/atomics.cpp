@@ -25,7 +25,7 @@ bool is_qemu_root_port(const pci_function& f) {
 
 bool is_function_0(const pci_function& f) { return f.bus_id.back() == '0'; }
 
-// What to do where AtomicOps do not pass: sentences with the line to type.
+// Sentences that say what to do where AtomicOps do not pass, with the line to type.
 std::string cure_other_slot() { return "put the device into a slot whose path to the processor routes AtomicOps"; }
 
 std::string cure_common_switch() {

@@ -1,17 +1,52 @@
 // SPDX-License-Identifier: MIT
 // The codecs of NIC families, judged by the decoders of the software NIC.
-#include "codec_rig.hpp"
+#include "../gtest.hpp"
 #include "xio/device/impl/bnxt.hpp"
 #include "xio/device/impl/ernic.hpp"
 #include "xio/device/impl/ionic.hpp"
+#include "xio/device/impl/rdma.hpp"
 
 namespace {
+
+using namespace xio::dev;
+
+// A codec of a NIC family alone: a ring of 8 with six entries in flight, whose completions a test writes byte by byte.
+template <class Codec>
+struct codec_rig {
+  // `credits` are left behind the six entries from `first` on.
+  codec_rig(u64 from, int credits) : first(from) {
+    state.issued = state.published = first + 6;
+    state.completed = first;
+    state.credits = credits;
+    r.state = &state;
+    r.depth = 8;
+    r.rdma.depth_log2 = 3;
+    r.rdma.completions = cq;
+    r.rdma.cq_depth = 16;
+    r.rdma.cq_depth_log2 = 4;
+  }
+  void reap() { ring_reap<Codec>(r); }
+  // However often it is looked at: what failed stays the entry behind `failed` that have been completed.
+  void expect_failed(u64 completed, u64 failed, u32 vendor) {
+    for (int i = 0; i < 3; ++i) reap();
+    EXPECT_PAIRS((state.completed, first + completed), (static_cast<int>(state.failed), XIO_ERR_TRANSPORT),
+                 (state.vendor, vendor), (state.failed_ticket, first + failed));
+  }
+  void expect_nothing() {
+    reap();
+    EXPECT_PAIRS((state.completed, first), (state.cq_head, 0u), (bell, 0u), (state.failed, 0u));
+  }
+
+  const u64 first;
+  ring_state state{};
+  ring_view r{};
+  u64 bell = 0;
+  alignas(64) unsigned char cq[4096 + 16 * 64] = {};
+};
 
 // --- bnxt -------------------------------------------------------------------------------------------
 // The bnxt_re codec alone: what it makes of completions, which are written here byte by byte. nic_dialect_lane.cpp has
 // it over the NIC model.
-
-using namespace xio::dev;
 
 namespace of_bnxt {
 
@@ -20,7 +55,7 @@ struct entry {
   unsigned type, status, consumer, phase = 1;
 };
 
-struct rig : xio::test::codec_rig<bnxt_codec> {
+struct rig : codec_rig<bnxt_codec> {
   rig() : codec_rig(16, 2) {
     r.rdma.bnxt.cq_doorbell = &bell;
     r.rdma.bnxt.cq_id = 0x12345;
@@ -138,7 +173,7 @@ struct entry {
   unsigned status, ticket, vendor = 0;
 };
 
-struct rig : xio::test::codec_rig<ernic_codec> {
+struct rig : codec_rig<ernic_codec> {
   rig() : codec_rig(16, 2) {}
   void cqe(const entry& e) {
     unsigned char* c = cq + 4096 + e.at % 16 * 64;
@@ -222,7 +257,7 @@ struct entry {
 };
 
 // Bytes as struct ionic_v1_cqe has them. `queued`: in a completion queue, or in one CQE.
-struct rig : xio::test::codec_rig<ionic_codec> {
+struct rig : codec_rig<ionic_codec> {
   explicit rig(bool in_queue) : codec_rig(k_first, 1), queued(in_queue) {
     if (!queued) r.rdma.cq_depth = r.rdma.cq_depth_log2 = 0;
     r.rdma.ionic = {&bell, 0x12345, 2};
