@@ -12,8 +12,8 @@
 
 #define VENDOR_SHOWN extern "C" __attribute__((visibility("default")))
 
-// What the stand-in libraries ask of their users: for each rule the errno of a call that breaks it, and what is said.
-// Breaches are counted, for a rule that no test has broken may be none (tests/uverbs/queues.sh).
+// The rules of the stand-in libraries: for each the errno of a call that breaks it, and what is said. Breaches are
+// counted, for a rule that no test has broken may be none (tests/uverbs/queues.sh).
 #define VENDOR_RULES(X)                                                                                              \
   X(umem_bytes, EINVAL, "umem_reg of no bytes")                                                                      \
   X(umem_mask, EOPNOTSUPP, "umem_reg with an unknown bit in comp_mask")                                              \
