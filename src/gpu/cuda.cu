@@ -39,6 +39,16 @@ cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, i
 }
 cudaError_t alloc_tables(void** out, std::size_t bytes, int) { return cudaMalloc(out, bytes); }
 cudaError_t alloc_heap(void** out, std::size_t bytes, caching) { return cudaMalloc(out, bytes); }
+// cudaFree waits for all kernels, those too that start meanwhile, and keeps every other call of the process out so
+// long, also one for which such a kernel waits. This waits for none.
+cudaError_t free_device(void* p) {
+  static cudaStream_t beside_kernels = nullptr;
+  static const cudaError_t made = make_stream(&beside_kernels);
+  if (made == cudaSuccess && cudaFreeAsync(p, beside_kernels) == cudaSuccess)
+    return cudaStreamSynchronize(beside_kernels);
+  (void)cudaGetLastError();
+  return cudaFree(p);
+}
 memory_plan plan(purpose, bool, int) {
   return {caching::fine, caching::fine, true, "kernels see at system scope what others write"};
 }
