@@ -463,9 +463,12 @@ void gives_back(const rig::team& t) {
   const rig::device_array<int> bad(1);
   for (int round = 0; round < 30; ++round) {
     xio_team_t alone{};
+    xio_ctx_t second{};
     MUST(xio_team_create(t.world(), &t.me, 1, &alone));
+    MUST(xio_ctx_create(t.world(), nullptr, &second));
     hipLaunchKernelGGL(put_word_by_engine, dim3(1), dim3(1), 0, nullptr, t.ctx, words, t.right, bad.data());
     MUST(xio_team_destroy(t.world(), alone));
+    MUST(xio_ctx_destroy(t.world(), second));
     MUST(hipDeviceSynchronize());
     RUN(put_word_by_engine, 1, 1, t.ctx, words, t.right, bad.data());
   }
