@@ -330,7 +330,7 @@ buffer::buffer(std::size_t bytes, place where, std::size_t alignment, purpose wh
 buffer::~buffer() {
   if (raw_ == nullptr) return;
   free_after_kernels(
-      [raw = raw_, where = where_] { (void)(where == place::device ? hipFree(raw) : hipHostFree(raw)); });
+      [raw = raw_, where = where_] { (void)(where == place::device ? hw::free_device(raw) : hw::free_pinned(raw)); });
 }
 
 // --- device ------------------------------------------------------------------------------------------

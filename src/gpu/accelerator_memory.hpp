@@ -169,7 +169,7 @@ void free_block(const block& b) noexcept {
     case XIO_MEM_HOST_PINNED: warn_of(hw::unpin(b.base), "unregistering", b); [[fallthrough]];
     case XIO_MEM_HOST_PLAIN: unmap_pages(b.range, b.whole); break;
     case XIO_MEM_DEVICE_VMEM: drop_vmem(b, 3); break;
-    default: warn_of(on_host(b.kind) ? hipHostFree(b.range) : hipFree(b.range), "freeing", b);
+    default: warn_of(on_host(b.kind) ? hipHostFree(b.range) : hw::free_device(b.range), "freeing", b);
   }
   if (before != b.device && hipSetDevice(before) != hipSuccess) (void)hipGetLastError();
 }

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "gpu/gpu.hpp"
@@ -33,12 +35,50 @@ cudaError_t make_stream(cudaStream_t* out) {
   return cudaStreamCreateWithPriority(out, cudaStreamNonBlocking, greatest);
 }
 cudaError_t wait_for_stream(cudaStream_t stream, cudaEvent_t) { return cudaStreamSynchronize(stream); }
+// Blocks of pinned memory, and those that nobody has any more: the next that asks for as much gets them, for freeing
+// waits for all kernels, as that of the GPU's memory does (free_device), and has no call that waits for none.
+struct pinned_blocks {
+  std::mutex lock;
+  std::map<void*, std::size_t> bytes;
+  std::multimap<std::size_t, void*> kept;
+};
+pinned_blocks& pinned_memory() {
+  static auto* const all = new pinned_blocks;
+  return *all;
+}
+cudaError_t alloc_pinned(void** out, std::size_t bytes) {
+  pinned_blocks& all = pinned_memory();
+  const std::lock_guard hold(all.lock);
+  if (const auto kept = all.kept.extract(bytes)) {
+    *out = kept.mapped();
+    return cudaSuccess;
+  }
+  const cudaError_t e = cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped);
+  if (e == cudaSuccess) all.bytes[*out] = bytes;
+  return e;
+}
+cudaError_t free_pinned(void* p) {
+  pinned_blocks& all = pinned_memory();
+  const std::lock_guard hold(all.lock);
+  all.kept.emplace(all.bytes[p], p);
+  return cudaSuccess;
+}
 // At system scope kernels see what others write to either kind.
 cudaError_t alloc_polled(void** out, std::size_t bytes, bool on_host, purpose, int) {
-  return on_host ? cudaHostAlloc(out, bytes, cudaHostAllocPortable | cudaHostAllocMapped) : cudaMalloc(out, bytes);
+  return on_host ? alloc_pinned(out, bytes) : cudaMalloc(out, bytes);
 }
 cudaError_t alloc_tables(void** out, std::size_t bytes, int) { return cudaMalloc(out, bytes); }
 cudaError_t alloc_heap(void** out, std::size_t bytes, caching) { return cudaMalloc(out, bytes); }
+// cudaFree waits for all kernels, those too that start meanwhile, and keeps every other call of the process out so
+// long, also one for which such a kernel waits. This waits for none.
+cudaError_t free_device(void* p) {
+  static cudaStream_t beside_kernels = nullptr;
+  static const cudaError_t made = make_stream(&beside_kernels);
+  if (made == cudaSuccess && cudaFreeAsync(p, beside_kernels) == cudaSuccess)
+    return cudaStreamSynchronize(beside_kernels);
+  (void)cudaGetLastError();
+  return cudaFree(p);
+}
 memory_plan plan(purpose, bool, int) {
   return {caching::fine, caching::fine, true, "kernels see at system scope what others write"};
 }

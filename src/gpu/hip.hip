@@ -108,6 +108,8 @@ hipError_t alloc_tables(void** out, std::size_t bytes, int device) {
 hipError_t alloc_heap(void** out, std::size_t bytes, caching kind) {
   return hipExtMallocWithFlags(out, bytes, device_flags(kind));
 }
+hipError_t free_device(void* p) { return hipFree(p); }
+hipError_t free_pinned(void* p) { return hipHostFree(p); }
 // "" if this runtime has uncached memory for the heap.
 std::string uncached_heap_obstacle() {
   const hip_version v = runtime_version();

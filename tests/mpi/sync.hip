@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Barriers, the wait_until and test families, contexts of workgroups, waits for signals that never come, and software
-// devices that rest.
+// Barriers, the wait_until and test families, contexts of workgroups, waits for signals that never come, software
+// devices that rest, and kernels right behind what the program gives back.
 #include <sys/resource.h>
+#include <xio/team.h>
 
 #include "rig.hpp"
 
@@ -442,6 +443,32 @@ void rests(const rig::team& t) {
 }
 #endif
 
+// --- What is given back ------------------------------------------------------------------------------
+
+__global__ void put_word_by_engine(xio_ctx_t ctx, uint64_t* words, int pe, int* bad) {
+  if (xio_put(ctx, words, words + 1, sizeof *words, pe) != XIO_OK || xio_quiet(ctx) != XIO_OK) *bad = 1;
+}
+
+// Memory that is freed behind a kernel must not wait for the next one, too: CUDA keeps out the threads of software
+// devices meanwhile, for which that kernel waits.
+void gives_back(const rig::team& t) {
+  auto* words = t.symmetric<uint64_t>(2);
+  const rig::device_array<int> bad(1);
+  for (int round = 0; round < 30; ++round) {
+    xio_team_t alone{};
+    xio_ctx_t second{};
+    MUST(xio_team_create(t.world(), &t.me, 1, &alone));
+    MUST(xio_ctx_create(t.world(), nullptr, &second));
+    hipLaunchKernelGGL(put_word_by_engine, dim3(1), dim3(1), 0, nullptr, t.ctx, words, t.right, bad.data());
+    MUST(xio_team_destroy(t.world(), alone));
+    MUST(xio_ctx_destroy(t.world(), second));
+    MUST(hipDeviceSynchronize());
+    RUN(put_word_by_engine, 1, 1, t.ctx, words, t.right, bad.data());
+  }
+  rig::expect(bad.get()[0] == 0, "a put behind what was given back failed");
+  t.barrier();
+}
+
 }  // namespace
 
 int main() {
@@ -462,5 +489,6 @@ int main() {
 #if defined(XIO_ON_HOST)
   rests(t);
 #endif
+  gives_back(t);
   return rig::verdict("sync", t);
 }
