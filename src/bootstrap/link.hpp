@@ -28,6 +28,7 @@ enum class frame_kind : std::uint8_t {
   cells = 4,    // a piece of an all-to-all, either way
   same = 5,     // root -> peer: a piece of what every rank gave to an allgather
   view = 6,     // between members: a message of their agreement (view.hpp)
+  pair = 7,     // between members: of queue pairs (src/transport/rdma/exchange.hpp)
 };
 
 struct frame {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <poll.h>
-
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -48,10 +46,12 @@ void member_links::step_attempt(int pe) {
     tune(fd.get());
     a.is_failing = false;
     a.has_opening = true;
+    a.why.clear();
     // The other end may be busy for long: the member waits for it, and this is no bound of that.
     openings_.push_back({byte_stream(std::move(fd)), pe, deadline::in(0)});
   } else {
     a.refused = a.race->refused();
+    a.why = a.race->errors();
     a.again = clock::now() + k_pause;
   }
   a.race.reset();
@@ -164,8 +164,14 @@ void member_links::send(int pe, frame_kind kind, std::span<const std::byte> payl
   }
 }
 
-std::vector<std::pair<int, frame>> member_links::poll(int ms) {
-  std::vector<pollfd> polled;
+std::string member_links::where(int pe) const {
+  const auto& all = at(places_, pe).addresses;
+  const std::string& why = at(attempts_, pe).why;
+  return fmt::format("PE {} at {}{}", pe, all.empty() ? "no address" : all[0].text(),
+                     why.empty() ? "" : " (" + why + ")");
+}
+
+void member_links::add_to(std::vector<pollfd>& polled) const {
   for (const auto& l : me_.listeners) polled.push_back({l.get(), POLLIN, 0});
   const auto add = [&](int fd, bool sending) {
     polled.push_back({fd, static_cast<short>(POLLIN | (sending ? POLLOUT : 0)), 0});
@@ -175,6 +181,11 @@ std::vector<std::pair<int, frame>> member_links::poll(int ms) {
     if (l.is_open()) add(l.fd(), l.sending());
   for (const auto& a : attempts_)
     if (a.race != nullptr) a.race->add_to(polled);
+}
+
+std::vector<std::pair<int, frame>> member_links::poll(int ms) {
+  std::vector<pollfd> polled;
+  add_to(polled);
   ::poll(polled.data(), polled.size(), ms);
 
   accept_all();

@@ -2,6 +2,8 @@
 // Proven links between the members of a world, made when they are first used: each member listens for the others. Never
 // waits but in poll().
 #pragma once
+#include <poll.h>
+
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -54,6 +56,11 @@ class member_links {
   // How long no attempt has reached its machine; 0: one has, or none was made.
   std::chrono::milliseconds unreached_for(int pe) const;
 
+  // "PE 3 at 10.0.0.3:40112", and why the last attempt reached nobody, for a sentence.
+  std::string where(int pe) const;
+
+  // The descriptors that poll() waits for.
+  void add_to(std::vector<pollfd>& polled) const;
   // Nothing where there is no link: a message that is lost.
   void send(int pe, frame_kind kind, std::span<const std::byte> payload);
   // One frame of each link at most, so that a link can be taken behind it.
@@ -81,6 +88,7 @@ class member_links {
     clock::time_point first{}, again{};  // the first one that reached nobody; not before
     bool refused = false, is_failing = false, has_opening = false;
     unsigned links = 0;  // that were made
+    std::string why{};   // the last one reached nobody
   };
   secret key_with(int pe) const;
   void accept_all();

@@ -303,6 +303,9 @@ xio_unique_id_t make_unique_id(const network_options& o) {
 listening_member listen_for_members(const network_options& o) {
   listening_member m{make_unique_id(o), {}};
   m.listeners = ids().take(m.id);
+  std::memset(m.id.bytes + k_key_at, 0, secret::k_bytes);
+  const auto check = check_of(m.id);
+  std::memcpy(m.id.bytes + k_check_at, check.data(), check.size());
   return m;
 }
 

@@ -31,8 +31,7 @@ struct place_by_id {
 // for which nobody listens any more, and what connect_tcp throws. The options' TCP values are ignored.
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine);
 
-// A member of a world whose members may die listens as the maker of an id does, and the id says where; its key has no
-// use there.
+// A member of a world whose members may die listens as the maker of an id does, and the id says where; it has no key.
 struct listening_member {
   xio_unique_id_t id;
   std::vector<unique_fd> listeners;
