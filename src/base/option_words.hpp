@@ -63,6 +63,9 @@ constexpr auto words(nic_family) {
   return std::to_array<word>({"auto", "mlx5", "mlx5_cq", "mlx5_nodbr", "bnxt", "ionic", "ionic_v1", "ernic", "proxy"});
 }
 
+enum class connect : std::uint8_t { automatic, eager, lazy };
+constexpr auto words(connect) { return std::to_array<word>({"auto", "eager", "lazy"}); }
+
 enum class rdma_atomic32 : std::uint8_t { automatic, emulate };
 constexpr auto words(rdma_atomic32) { return std::to_array<word>({"auto", "emulate"}); }
 

@@ -9,6 +9,7 @@
 #include "ctx/failure_text.hpp"
 #include "ctx/graveyard.hpp"
 #include "ctx/program.hpp"
+#include "xio/device/impl/dormant.hpp"
 #include "xio/device/impl/request.hpp"
 
 namespace xio {
@@ -33,6 +34,7 @@ context::context(const ctx_settings& settings, route_plan plan, dev::world_view*
 }
 
 context::~context() {
+  for (const auto& set : queues_.pairs) set->when_connected(nullptr);
   if (waits_ != nullptr) waits_->forget(this);
   graveyard::bury(views_, lanes(), world_, n_pes());
   queues_ = {};
@@ -107,7 +109,7 @@ void context::prepare(engines& e) {
   stream_failed_ = gpu::buffer(sizeof(std::uint32_t), gpu::place::shared);
   if (settings_.pool != 0)
     pool_used_ = gpu::buffer((settings_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
-  if (has_rings()) ring_rows_ = gpu::buffer(lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
+  if (has_rings()) ring_rows_ = gpu::buffer(2 * lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
   if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());
@@ -166,6 +168,7 @@ rdma::queue_request context::lane_request() const {
   request.per_peer = settings_.queues;
   request.inboxes = inboxes_;
   request.immediates = settings_.immediates;
+  request.lazy = true;
   return request;
 }
 
@@ -198,8 +201,52 @@ void context::collect_rings(std::uint32_t lane) {
       add(queues_.copies[copy++]->view(), pe);
 }
 
+// Kernels find a queue pair that is not connected in the second half, until it has its place in the first.
+void context::write_rings() {
+  write_all(ring_rows_, rings_);
+  std::vector<dev::ring_view> all = rings_;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (dev::is_dormant(all[i])) all[i].rdma.dormant.ctx = view() + i / rings_per_lane_;
+  gpu::copy(ring_rows_.as<dev::ring_view>() + all.size(), all.data(), all.size() * sizeof all[0]);
+}
+
+counted_queues context::connected_rings() const {
+  const std::lock_guard hold(rings_lock_);
+  counted_queues out{this, labels_, {}, {}, [this](dev::call_record& r) { return failed_call(r); }};
+  for (std::size_t i = 0; i < rings_.size(); ++i) {
+    if (dev::is_dormant(rings_[i])) continue;
+    out.rings.push_back(rings_[i]);
+    out.peers.push_back(ring_peers_[i]);
+  }
+  return out;
+}
+
+// A thread of the library calls it while kernels run: a row names only views that are whole.
+void context::show_connected(std::uint32_t lane, int pe) {
+  dev::ring_view* first = nullptr;
+  {
+    const std::lock_guard hold(rings_lock_);
+    std::uint32_t which = 0;
+    for (std::size_t i = lane * rings_per_lane_; i < (lane + std::size_t{1}) * rings_per_lane_; ++i) {
+      if (ring_peers_[i] != pe || !dev::is_dormant(rings_[i]) || which == settings_.queues) continue;
+      const std::uint32_t index = rings_[i].index;
+      rings_[i] = queues_.pairs[lane]->view(pe, which++);
+      rings_[i].index = index;
+      gpu::put_value(ring_rows_.as<dev::ring_view>() + i, rings_[i]);
+      if (first == nullptr) first = ring_rows_.as<dev::ring_view>() + i;
+      // Behind it, so that a kernel that loads it finds a view that is whole.
+      gpu::put_value(&ring_rows_.as<dev::ring_view>()[rings_.size() + i].rdma.dormant.ring,
+                     ring_rows_.as<dev::ring_view>() + i);
+    }
+  }
+  waits_->show(connected_rings());
+  auto* row = peer_rows_.as<dev::peer_view>() + lane * n_pes() + static_cast<std::size_t>(pe);
+  if (first != nullptr) gpu::put_value(&row->rdma, first);
+}
+
 void context::fill_peers(std::uint32_t lane) {
   auto* rings = ring_rows_.as<dev::ring_view>() + lane * rings_per_lane_;
+  const dev::ring_view* views = rings_.data() + lane * rings_per_lane_;
   dev::ring_view* copies = rings + rings_per_lane_ - queues_.copies.size() / lanes();
   std::vector<dev::peer_view> rows;
   for (std::size_t i = 0; i < n_pes(); ++i) {
@@ -212,7 +259,8 @@ void context::fill_peers(std::uint32_t lane) {
     p.atomic = w.atomic;
     p.by_engine = w.small != dev::route::direct ? 1 : 0;
     if (w.uses(dev::route::rdma)) {
-      p.rdma = rings;
+      p.rdma = rings + (dev::is_dormant(*views) ? lanes() * rings_per_lane_ : 0);
+      views += settings_.queues;
       p.rdma_count = static_cast<std::uint16_t>(settings_.queues);
       rings += settings_.queues;
     }
@@ -280,10 +328,12 @@ void context::publish(wait_book& waits, std::uint64_t serial) {
   }
   for (const auto* rows : {&rings_, &flush_rings_})
     for (const dev::ring_view& r : *rows) program::check_ring("xio_ctx_create", r.kind);
-  if (has_rings()) write_all(ring_rows_, rings_);
+  if (has_rings()) write_rings();
   waits_ = &waits;
-  waits.show({this, fmt::format("ctx=\"{}\"", serial), rings_, ring_peers_,
-              [this](dev::call_record& r) { return failed_call(r); }});
+  labels_ = fmt::format("ctx=\"{}\"", serial);
+  waits.show(connected_rings());
+  for (std::uint32_t lane = 0; lane < queues_.pairs.size(); ++lane)
+    queues_.pairs[lane]->when_connected([this, lane](int pe) { show_connected(lane, pe); });
   __atomic_store_n(stream_failed(), 0u, __ATOMIC_RELEASE);
   old_.clear();
   stopped_ = false;
@@ -303,7 +353,7 @@ xio_ctx_t context::value(std::uint64_t id) const {
 
 void context::stats(dev::route way, xio_engine_stats_t& out) const {
   std::vector<dev::ring_view> some;
-  for (const auto& ring : rings_)
+  for (const auto& ring : connected_rings().rings)
     if (route_of(ring.kind) == way) some.push_back(ring);
   add_stats(some, out);
 }

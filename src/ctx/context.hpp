@@ -49,7 +49,8 @@ class context {
   void stats(dev::route way, xio_engine_stats_t& out) const;
   // The ring that failed last, and its clock then; false if none has.
   bool ring_failure(xio_error_info_t& info, std::uint64_t& clock) const {
-    return find_failure(rings_, ring_peers_, info, clock);
+    const counted_queues there = connected_rings();
+    return find_failure(there.rings, there.peers, info, clock);
   }
   // The last call of kernels that failed, the pool's included; false if none has.
   bool failed_call(dev::call_record& last) const;
@@ -86,6 +87,9 @@ class context {
   void clear_bitmaps();
   void open_copy_queues(engines& e);
   void collect_rings(std::uint32_t lane);
+  void write_rings();
+  counted_queues connected_rings() const;
+  void show_connected(std::uint32_t lane, int pe);
   void fill_peers(std::uint32_t lane);
   void fill_view(std::uint32_t lane);
   rdma::queue_request flush_request(rdma::endpoint& e);
@@ -101,6 +105,7 @@ class context {
   std::uint64_t inboxes_ = 0;
 
   wait_book* waits_ = nullptr;  // from publish on
+  std::string labels_;          // there
   bool uses_rdma_;
   std::uint32_t rings_per_lane_ = 0;  // from prepare on
   std::uint32_t first_index_ = 0;     // of its rings; grows when it is made anew, so that old requests find none
@@ -110,11 +115,12 @@ class context {
 
   dev::ctx_view* views_ = nullptr;  // one per lane; buried in the end
   gpu::buffer peer_rows_;           // peer_view, n_pes per lane; one set for all lanes if there are no rings
-  gpu::buffer ring_rows_;           // ring_view, rings_per_lane_ per lane
+  gpu::buffer ring_rows_;           // ring_view, rings_per_lane_ per lane; then as many for those that are dormant
   gpu::buffer scratch_;             // k_scratch_words per lane
   gpu::buffer scratch_used_;        // a bit for each
   gpu::buffer pool_used_;
-  std::vector<dev::ring_view> rings_;  // what ring_rows_ holds
+  mutable std::mutex rings_lock_;      // of rings_ while queue pairs are connected one by one
+  std::vector<dev::ring_view> rings_;  // what ring_rows_ holds, of all lanes
   std::vector<int> ring_peers_;        // the PE that each of them leads to
   gpu::buffer flush_rows_;
   gpu::buffer stream_failed_;

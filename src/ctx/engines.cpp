@@ -64,6 +64,8 @@ rdma::endpoint& engines::open_rdma() {
   s.heap = heap_.data();
   s.heap_bytes = heap_.size();
   s.spare = k_probe_at;
+  if (options_.survive != 0) s.why_not_lazy = "PEs may be replaced (XIO_SURVIVE)";
+  if (gpu::name() == std::string_view("cuda")) s.why_not_lazy = "CUDA lets memory wait for kernels that run";
   for (unsigned char* base : peers_.bases()) s.peer_heaps.push_back(base);
   auto endpoint = rdma::open_endpoint(s);
   const std::lock_guard hold(lock_);

@@ -31,9 +31,10 @@ void context::refuse_peer(std::uint32_t lane, int pe) {
 
 // Whether any op on them was lost, as lose(ring) says.
 bool context::lose_rings(std::uint32_t lane, const std::vector<int>& pes, bool (*lose)(const dev::ring_view&)) {
+  const std::lock_guard hold(rings_lock_);
   bool lost = false;
   for (std::size_t i = lane * rings_per_lane_; i < (lane + std::size_t{1}) * rings_per_lane_ && i < rings_.size(); ++i)
-    if (is_among(ring_peers_[i], pes)) lost |= lose(rings_[i]);
+    if (is_among(ring_peers_[i], pes) && rings_[i].depth != 0) lost |= lose(rings_[i]);
   return lost;
 }
 
@@ -69,9 +70,10 @@ void context::exclude(const std::vector<int>& pes) {
 }
 
 std::string context::silence_of(int pe) const {
-  for (std::size_t i = 0; i < rings_.size(); ++i) {
-    if (ring_peers_[i] != pe) continue;
-    const std::string why = silence_on(rings_[i]);
+  const counted_queues there = connected_rings();
+  for (std::size_t i = 0; i < there.rings.size(); ++i) {
+    if (there.peers[i] != pe) continue;
+    const std::string why = silence_on(there.rings[i]);
     if (!why.empty()) return why;
   }
   return "";

@@ -25,6 +25,7 @@ class common_grave {
     gpu::put_value(&state_.as<dev::ring_state>()->failed, static_cast<std::uint32_t>(XIO_ERR_STATE));
     dev::ring_view ring{};
     ring.state = state_.as<dev::ring_state>();
+    ring.depth = 1;  // else it would be one that is to be connected
     for (int i = 0; i < 2; ++i) gpu::put_value(rings_.as<dev::ring_view>() + i, ring);
   }
 

@@ -46,9 +46,9 @@ class wait_book {
   static memory take();
   static void give_back(memory m);
 
-  std::shared_ptr<wait_page> page_;  // as the host sees it
-  wait_page* seen_ = nullptr;        // as kernels do
-  std::uint32_t shown_ = 0;          // rings
+  std::shared_ptr<wait_page> page_;      // as the host sees it
+  wait_page* seen_ = nullptr;            // as kernels do
+  std::atomic<std::uint32_t> shown_{0};  // rings
   std::optional<metrics> counts_;
 };
 

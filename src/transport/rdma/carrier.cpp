@@ -18,6 +18,9 @@ static_assert(static_cast<std::uint32_t>(option::backend::automatic) == k_auto &
               static_cast<std::uint32_t>(option::backend::hw) == k_hw &&
               static_cast<std::uint32_t>(option::backend::model) == k_model);
 
+// Worlds of fewer PEs connect all: the first op to a PE costs a message to it and back, and memory is no concern.
+constexpr std::size_t k_lazy_from = 64;
+
 std::uint32_t wanted_of(const rdma_options& o) {
   switch (o.nic_executor) {
     case option::nic_executor::shm: return static_cast<std::uint32_t>(carrier::shm);
@@ -103,6 +106,19 @@ void say_what_was_taken(const std::vector<carrier_offer>& all, int me, carrier w
     log::info("rdma: software NIC over {}, no hardware: PE {}: {}", name_of(way), pe, why);
 }
 
+bool connects_late(const std::vector<carrier_offer>& all, const std::string& why_not) {
+  for (std::size_t pe = 0; pe < all.size(); ++pe)
+    if (all[pe].connects != all[0].connects)
+      fail(XIO_ERR_CONFIG, "XIO_CONNECT differs between PE 0 and PE {}; set it alike on every PE", pe);
+  const auto asked = static_cast<option::connect>(all[0].connects);
+  const auto first = std::ranges::find_if(all, [](const carrier_offer& o) { return o.eager != 0; });
+  if (asked == option::connect::lazy && first != all.end())
+    fail(XIO_ERR_UNSUPPORTED, "XIO_CONNECT=lazy: PE {} cannot make queue pairs while kernels run{}; leave it at auto",
+         first - all.begin(), why_not.empty() ? "" : ": " + why_not);
+  if (asked == option::connect::automatic) return all.size() >= k_lazy_from && first == all.end();
+  return asked == option::connect::lazy;
+}
+
 }  // namespace
 
 reason make_reason(const std::string& sentence) {
@@ -114,7 +130,7 @@ reason make_reason(const std::string& sentence) {
 std::string text_of(const reason& why) { return printable({why.data(), strnlen(why.data(), why.size())}); }
 
 carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs,
-                         const std::string& why_no_slingshot) {
+                         const std::string& why_no_slingshot, const std::string& why_not_lazy, bool* lazy) {
   carrier_offer mine{};
   mine.wanted = wanted_of(o);
   mine.backend = static_cast<std::uint32_t>(o.backend);
@@ -122,7 +138,10 @@ carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapp
   mine.verbs = why_no_verbs.empty() ? 1 : 0;
   mine.slingshot = why_no_slingshot.empty() ? 1 : 0;
   mine.why_no_verbs = make_reason(why_no_verbs);
+  mine.connects = static_cast<std::uint32_t>(o.connect);
+  mine.eager = why_not_lazy.empty() ? 0 : 1;
   const auto all = bootstrap::allgather_value(c, mine);
+  if (lazy != nullptr) *lazy = connects_late(all, why_not_lazy);
   const carrier way = choose_carrier(all, c.rank(), why_no_verbs);
   if ((way == carrier::shm || way == carrier::tcp) && mine.backend == k_auto && mine.wanted == k_auto)
     say_what_was_taken(all, c.rank(), way);

@@ -27,14 +27,18 @@ struct carrier_offer {
   std::uint32_t verbs;    // a usable RDMA device is here
   reason why_no_verbs{};
   std::uint32_t slingshot = 0;  // a NIC that libfabric drives is here
+  std::uint32_t connects = 0;   // XIO_CONNECT
+  std::uint32_t eager = 0;      // queue pairs cannot be made while kernels run
 };
 
 // Pure: by the offers of all PEs; throws naming the PE that stands in the way. `why_not`: why this PE has no device.
 carrier choose_carrier(const std::vector<carrier_offer>& all, int me, const std::string& why_not);
 
 // Collective. Says what was not taken and why; that PEs on several machines get the software NIC, at the usual level.
+// why_not_lazy: as of setup; *lazy: what all have come to.
 carrier agree_on_carrier(bootstrap::channel& c, const rdma_options& o, bool mapped, const std::string& why_no_verbs,
-                         const std::string& why_no_slingshot = "not looked for");
+                         const std::string& why_no_slingshot = "not looked for", const std::string& why_not_lazy = "",
+                         bool* lazy = nullptr);
 
 // Over real devices kernels can drive the queues by themselves, where device, driver and platform allow it (mlx5, bnxt,
 // ionic). Every PE does, or none does: what they exchange is not the same.

@@ -2,6 +2,7 @@
 #include "transport/rdma/exchange.hpp"
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <span>
 
@@ -14,9 +15,9 @@ namespace xio::rdma {
 namespace {
 
 constexpr std::uint32_t k_magic = 0x4f495852;  // "RXIO"
-constexpr std::uint16_t k_version = 5;
+constexpr std::uint16_t k_version = 6;
 
-enum class message : std::uint16_t { identity = 1, queues = 2 };
+enum class message : std::uint16_t { identity = 1, queues = 2, pair = 3, pair_reply = 4 };
 
 // Of a status that is not XIO_OK the reason follows, as far as the message goes; else what the kind of message says.
 struct header {
@@ -29,15 +30,15 @@ struct header {
 static_assert(sizeof(header) == 16);
 
 // The part of an identity that has a fixed size. For each NIC its key (4), the length of its address (1) and the
-// address follow.
+// address follow; last, where queue pairs are connected when they are needed, where this PE listens.
 struct identity_head {
   std::uint64_t heap_base, heap_bytes;
   std::uint32_t nics, max_message;
 };
 static_assert(sizeof(identity_head) == 24);
 
-constexpr std::size_t k_identity_most =
-    sizeof(header) + sizeof(identity_head) + dev::k_max_nics * (5 + proxy::k_device_address_most);
+constexpr std::size_t k_identity_most = sizeof(header) + sizeof(identity_head) +
+                                        dev::k_max_nics * (5 + proxy::k_device_address_most) + sizeof(xio_unique_id_t);
 
 using bytes = std::vector<std::byte>;
 
@@ -125,6 +126,28 @@ void check_identity(const identity& theirs, const identity& mine, int pe) {
          pe, theirs.max_message, mine.max_message);
 }
 
+// Most bytes of it are zeroes: which ones are not (a bit for each), then those.
+void append_sparse(bytes& to, const xio_unique_id_t& id) {
+  std::bitset<sizeof id> there;
+  bytes some;
+  for (const std::byte b : std::as_bytes(std::span(&id, 1))) {
+    there <<= 1;
+    there[0] = b != std::byte{};
+    if (there[0]) some.push_back(b);
+  }
+  append(to, there);
+  to.insert(to.end(), some.begin(), some.end());
+}
+xio_unique_id_t take_sparse(reader& from) {
+  xio_unique_id_t id{};
+  auto there = from.take<std::bitset<sizeof id>>();
+  for (std::byte& b : std::as_writable_bytes(std::span(&id, 1))) {
+    if (there[sizeof id - 1]) b = from.take<std::byte>();
+    there <<= 1;
+  }
+  return id;
+}
+
 bytes encode(const identity& mine) {
   bytes out = make_message(message::identity, XIO_OK, 0);
   append(out, identity_head{mine.heap_base, mine.heap_bytes, mine.nics, mine.max_message});
@@ -134,6 +157,7 @@ bytes encode(const identity& mine) {
     append(out, static_cast<std::uint8_t>(at.size()));
     out.insert(out.end(), at.begin(), at.end());
   }
+  if (mine.listens) append_sparse(out, *mine.listens);
   return out;
 }
 
@@ -141,13 +165,14 @@ identity decode_identity(std::span<const std::byte> message, const identity& min
   reader from(message);
   check_header(from, message::identity, 0, pe);
   const auto head = from.take<identity_head>();
-  identity out{head.heap_base, head.heap_bytes, head.nics, head.max_message, {}, {}};
+  identity out{head.heap_base, head.heap_bytes, head.nics, head.max_message, {}, {}, {}};
   check_identity(out, mine, pe);
   for (std::uint32_t i = 0; i < out.nics; ++i) {
     out.heap_rkey[i] = from.take<std::uint32_t>();
     const auto at = from.take_bytes(from.take<std::uint8_t>());
     out.nic_addresses[i].assign(at.begin(), at.end());
   }
+  if (mine.listens) out.listens = take_sparse(from);
   if (!from.at_end()) fail_length(pe);
   return out;
 }
@@ -177,15 +202,19 @@ void append_queue(bytes& to, const queue_address& q) {
   to.insert(to.end(), q.what.begin(), q.what.end());
 }
 
-void decode_queues(std::span<const std::byte> cell, std::uint32_t count, int pe, std::vector<queue_address>& out) {
-  reader from(cell);
-  check_header(from, message::queues, count, pe);
+void take_queues(reader& from, std::uint32_t count, int pe, std::vector<queue_address>& out) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto word = from.take<std::uint32_t>();
     const auto what = from.take_bytes(word >> k_length_shift);
     out.push_back({word & k_number_most, {what.begin(), what.end()}});
   }
   if (!from.at_end()) fail_length(pe);
+}
+
+void decode_queues(std::span<const std::byte> cell, std::uint32_t count, int pe, std::vector<queue_address>& out) {
+  reader from(cell);
+  check_header(from, message::queues, count, pe);
+  take_queues(from, count, pe, out);
 }
 
 bootstrap::cells make_cells(std::size_t n, const std::vector<queue_address>& mine, std::uint32_t per_peer,
@@ -216,12 +245,51 @@ void check_addresses(const std::vector<queue_address>& theirs, const std::vector
 
 std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
                                            std::uint32_t per_peer, xio_status_t status) {
-  const auto all = c.all_to_all(make_cells(static_cast<std::size_t>(c.size()), mine, per_peer, status));
+  // Without queue pairs all say the same, which an allgather brings to all PEs at once.
+  const auto all = per_peer == 0
+                       ? bootstrap::allgather_unequal(c, make_message(message::queues, status, 0), k_identity_most)
+                       : c.all_to_all(make_cells(static_cast<std::size_t>(c.size()), mine, per_peer, status));
   std::vector<queue_address> theirs;
   if (status != XIO_OK) return theirs;
   for (int pe = 0; pe < c.size(); ++pe) decode_queues(all[static_cast<std::size_t>(pe)], per_peer, pe, theirs);
   check_addresses(theirs, mine, per_peer);
   return theirs;
+}
+
+namespace {
+
+constexpr std::uint32_t k_pairs_most = 64;  // queue pairs of one ctx to one PE
+
+}  // namespace
+
+std::vector<std::byte> encode_pair(const pair_message& m) {
+  bytes out;
+  append(out, header{k_magic, k_version, m.is_reply ? message::pair_reply : message::pair,
+                     static_cast<std::int32_t>(m.status), static_cast<std::uint32_t>(m.queues.size())});
+  append(out, m.set);
+  for (const queue_address& q : m.queues) append_queue(out, q);
+  const auto text = std::as_bytes(std::span(m.why)).first(std::min(m.why.size(), sizeof(reason) - 1));
+  if (m.status != XIO_OK) out.insert(out.end(), text.begin(), text.end());
+  return out;
+}
+
+pair_message decode_pair(std::span<const std::byte> message_bytes, int pe) {
+  reader from(message_bytes);
+  const auto h = from.take<header>();
+  const bool is_reply = h.kind == message::pair_reply;
+  if (h.magic != k_magic || h.version != k_version || (!is_reply && h.kind != message::pair) || h.count > k_pairs_most)
+    fail(XIO_ERR_PEER, "PE {} sent no message about queue pairs; run the same XIO on every PE", pe);
+  pair_message m{is_reply, from.take<std::uint64_t>(), XIO_OK, "", {}};
+  if (h.status == XIO_OK) {
+    take_queues(from, h.count, pe, m.queues);
+  } else {
+    m.status = peer_status(h.status);
+    reason why{};
+    const auto text = from.take_bytes(std::min(message_bytes.size() - sizeof h - sizeof m.set, sizeof why - 1));
+    std::ranges::copy(text, std::as_writable_bytes(std::span(why)).begin());
+    m.why = text_of(why);
+  }
+  return m;
 }
 
 }  // namespace xio::rdma

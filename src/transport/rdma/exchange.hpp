@@ -2,6 +2,7 @@
 // What PEs tell each other about RDMA, and the checks of what the others say. All of it is collective.
 #pragma once
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/unique_id.hpp"
 #include "proxy/fabric.hpp"
 #include "xio/device/impl/view.hpp"
 
@@ -17,6 +18,7 @@ struct identity {
   std::uint32_t max_message;
   std::uint32_t heap_rkey[dev::k_max_nics];
   device_address nic_addresses[dev::k_max_nics];
+  std::optional<xio_unique_id_t> listens{};  // where queue pairs are made when they are needed
 };
 
 // status: XIO_OK, or why this PE has no endpoint; every PE then throws, naming it.
@@ -33,5 +35,16 @@ struct queue_address {
 // queue pairs alone; a PE that has failed takes part in it.
 std::vector<queue_address> exchange_queues(bootstrap::channel& c, const std::vector<queue_address>& mine,
                                            std::uint32_t per_peer, xio_status_t status);
+
+// Between two PEs that connect queue pairs of one set when they are needed (connector.hpp).
+struct pair_message {
+  bool is_reply;
+  std::uint64_t set;
+  xio_status_t status;  // else why and no queues
+  std::string why;
+  std::vector<queue_address> queues;
+};
+std::vector<std::byte> encode_pair(const pair_message& m);
+pair_message decode_pair(std::span<const std::byte> message, int pe);
 
 }  // namespace xio::rdma

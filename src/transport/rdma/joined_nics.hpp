@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "proxy/keys.hpp"
+#include "transport/rdma/connector.hpp"
 #include "transport/rdma/exchange.hpp"
 #include "transport/rdma/rdma.hpp"
 
@@ -37,7 +38,12 @@ class joined_nics {
   template <class Open>
   void exchange_with_peers(const setup& s, Open&& open) {
     identity mine{};
+    const auto keys = s.lazy ? channel_.keys() : nullptr;
     try {
+      if (s.lazy) {
+        connector_ = std::make_unique<connector>(*s.machine, channel_.rank(), channel_.size(), keys, *s.opts);
+        mine.listens = connector_->place();
+      }
       opened made = open();
       nics_ = std::move(made.nics);
       heap_keys_ = register_on_all(s.heap, s.heap_bytes, k_local | k_remote);
@@ -58,6 +64,9 @@ class joined_nics {
       for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
       nics_[i]->connect_peers(addresses);
     }
+    std::vector<xio_unique_id_t> places;
+    for (const identity& p : peers_) places.push_back(p.listens.value_or(xio_unique_id_t{}));
+    if (connector_ != nullptr) connector_->begin(places);
   }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(nics_.size()); }
@@ -92,12 +101,17 @@ class joined_nics {
   //   queue_address get_queue_address(place)    number 0: there is no such queue pair
   //   dev::ring_view& view(place)
   //   void connect(place, const queue_address& theirs)
+  //   void make_to(pe)                          of a lazy request: unless they are there
+  //   std::unique_ptr<lazy_set>& lazy()
   template <class Make>
   auto create_queues(const std::vector<queue_request>& requests, Make&& make) {
+    const std::uint64_t call = calls_++;
     std::vector<decltype(make(requests[0]))> sets;
     std::vector<queue_address> mine;
     try {
       for (const queue_request& r : requests) sets.push_back(make(r));
+      for (std::size_t i = 0; i < sets.size(); ++i)
+        if (is_lazy(requests[i])) make_lazy(*sets[i], requests[i].per_peer, call << 32 | i);
       for_each_queue(requests, [&](std::size_t set, std::size_t place, std::size_t) {
         mine.push_back(sets[set]->get_queue_address(place));
       });
@@ -111,19 +125,44 @@ class joined_nics {
     auto other = theirs.begin();
     for_each_queue(requests, [&](std::size_t set, std::size_t place, std::size_t pe) {
       const queue_address& to = *other++;
-      if ((own++)->number == 0) return;
-      dev::ring_view& v = sets[set]->view(place);
-      v.rdma.remote_heap = peers_[pe].heap_base;
-      v.rdma.remote_key = peers_[pe].heap_rkey[v.rdma.nic];
-      sets[set]->connect(place, to);
+      if ((own++)->number != 0) join(*sets[set], place, pe, to);
     });
     return sets;
   }
+  bool is_lazy(const queue_request& r) const { return r.lazy && connector_ != nullptr; }
 
  private:
-  static std::uint32_t queues_to_each(const std::vector<queue_request>& requests) {
+  template <class Set>
+  void join(Set& set, std::size_t place, std::size_t pe, const queue_address& to) const {
+    dev::ring_view& v = set.view(place);
+    v.rdma.remote_heap = peers_[pe].heap_base;
+    v.rdma.remote_key = peers_[pe].heap_rkey[v.rdma.nic];
+    set.connect(place, to);
+  }
+  // The set outlives its lazy_set, which its stop() ends.
+  template <class Set>
+  void make_lazy(Set& set, std::uint32_t per_peer, std::uint64_t number) {
+    const auto make = [&set, per_peer](int pe) {
+      set.make_to(pe);
+      std::vector<queue_address> all;
+      for (std::uint32_t which = 0; which < per_peer; ++which)
+        all.push_back(set.get_queue_address(static_cast<std::size_t>(pe) * per_peer + which));
+      return all;
+    };
+    const auto connect = [this, &set, per_peer](int pe, const std::vector<queue_address>& theirs) {
+      if (theirs.size() != per_peer || std::ranges::any_of(theirs, [](const auto& q) { return q.number == 0; }))
+        fail(XIO_ERR_PEER,
+             "PE {} has {} queue pairs for this PE's {}; create contexts with the same attributes on "
+             "every PE",
+             pe, theirs.size(), per_peer);
+      for (std::uint32_t which = 0; which < per_peer; ++which)
+        join(set, static_cast<std::size_t>(pe) * per_peer + which, static_cast<std::size_t>(pe), theirs[which]);
+    };
+    set.lazy() = std::make_unique<lazy_set>(*connector_, number, lazy_set::maker{make, connect});
+  }
+  std::uint32_t queues_to_each(const std::vector<queue_request>& requests) const {
     std::uint32_t all = 0;
-    for (const queue_request& r : requests) all += r.per_peer;
+    for (const queue_request& r : requests) all += is_lazy(r) ? 0 : r.per_peer;
     return all;
   }
   // body(set, place in it, pe): the order in which queue pairs are told to peers.
@@ -131,7 +170,7 @@ class joined_nics {
   void for_each_queue(const std::vector<queue_request>& requests, Body&& body) const {
     for (std::size_t pe = 0; pe < peers_.size(); ++pe)
       for (std::size_t set = 0; set < requests.size(); ++set)
-        for (std::uint32_t which = 0; which < requests[set].per_peer; ++which)
+        for (std::uint32_t which = 0; !is_lazy(requests[set]) && which < requests[set].per_peer; ++which)
           body(set, pe * requests[set].per_peer + which, pe);
   }
 
@@ -160,6 +199,8 @@ class joined_nics {
   bool heap_is_registered_ = false;
   memory_keys heap_keys_{};
   std::vector<identity> peers_;
+  std::unique_ptr<connector> connector_;  // where queue pairs are made when they are needed
+  std::uint64_t calls_ = 0;               // of create_queues: the same on all PEs, whether they throw or not
   std::mutex lock_;  // of registered_ and what NICs know of memory: xio_mem_free may be any thread's
   std::multimap<void*, memory_keys> registered_;
 };

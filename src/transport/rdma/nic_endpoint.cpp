@@ -117,9 +117,9 @@ std::unique_ptr<nic_queues> nic_endpoint::make_queues(const queue_request& reque
   std::vector<bool> wanted(heaps_.size());
   for (std::size_t pe = 0; pe < wanted.size(); ++pe)
     wanted[pe] = pe < request.peers.size() && request.peers[pe] && reaches(static_cast<int>(pe));
-  auto queues = std::make_unique<nic_queues>(nics_, wanted, request, style_);
+  auto queues = std::make_unique<nic_queues>(nics_, std::move(wanted), request, style_, joined_.is_lazy(request));
   if (desk_ != nullptr && request.immediates != 0)
-    queues->deliver_to(desk_, [&](std::size_t pe) { return inbox_for(request, pe); });
+    queues->deliver_to(desk_, [this, request](std::size_t pe) { return inbox_for(request, pe); });
   return queues;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 #include "base/error.hpp"
 
@@ -67,38 +68,83 @@ void prepare(const family& f, const dev::ring_view& v, dev::ring_state& state, c
 
 }  // namespace
 
-nic_queues::nic_queues(nic_list nics, const std::vector<bool>& wanted, const queue_request& request,
-                       const queue_style& style)
-    : nics_(std::move(nics)), per_peer_(request.per_peer), views_(wanted.size() * request.per_peer, dev::ring_view{}) {
+nic_queues::nic_queues(nic_list nics, std::vector<bool> wanted, const queue_request& request, const queue_style& style,
+                       bool lazy)
+    : nics_(std::move(nics)),
+      wanted_(std::move(wanted)),
+      request_(request),
+      style_(style),
+      per_peer_(request.per_peer),
+      views_(wanted_.size() * request.per_peer, dev::ring_view{}) {
   check(request, *style.family);
-  const auto count = static_cast<std::size_t>(std::ranges::count(wanted, true)) * per_peer_;
-  const layout each(*style.family, request.depth, completion_depth(*style.family, request.depth, style.cq_depth));
-  slots_ = gpu::buffer(count * each.slots, style.where.submission, 256, gpu::purpose::rings);
-  completions_ = gpu::buffer(count * each.completion, style.where.completion, 256, gpu::purpose::completions);
-  words_ = gpu::buffer(count * k_word_lines * k_line, style.where.doorbell, 256, gpu::purpose::rings);
-  device_ = gpu::buffer(count * device_bytes(request.depth), gpu::place::device);
-  std::size_t place = 0;
+  if (lazy) return;
   try {
-    if (style.family->registered_slots && count != 0) register_slots();
-    for (std::size_t pe = 0; pe < wanted.size(); ++pe)
-      for (std::uint32_t which = 0; wanted[pe] && which < per_peer_; ++which)
-        views_[pe * per_peer_ + which] = make(place++, which, request, style);
+    const block& all = add_block(static_cast<std::size_t>(std::ranges::count(wanted_, true)) * per_peer_);
+    std::size_t place = 0;
+    for (std::size_t pe = 0; pe < wanted_.size(); ++pe)
+      if (wanted_[pe]) make_to(pe, all, std::exchange(place, place + per_peer_));
   } catch (...) {
     stop();
     throw;
   }
 }
 
+nic_queues::block& nic_queues::add_block(std::size_t count) {
+  const family& f = *style_.family;
+  const std::uint32_t depth = request_.depth;
+  const layout each(f, depth, completion_depth(f, depth, style_.cq_depth));
+  block& b = blocks_.emplace_back();  // from here on stop() gives it back
+  b.slots = gpu::buffer(count * each.slots, style_.where.submission, 256, gpu::purpose::rings);
+  b.completions = gpu::buffer(count * each.completion, style_.where.completion, 256, gpu::purpose::completions);
+  b.words = gpu::buffer(count * k_word_lines * k_line, style_.where.doorbell, 256, gpu::purpose::rings);
+  b.device = gpu::buffer(count * device_bytes(depth), gpu::place::device);
+  for (const auto& nic : nics_)
+    if (f.registered_slots && count != 0)
+      b.slot_keys.push_back((*nic)->register_memory(b.slots.data(), b.slots.size(), proxy::local_read));
+  return b;
+}
+
+void nic_queues::make_to(std::size_t pe, const block& in, std::size_t first) {
+  for (std::uint32_t which = 0; which < per_peer_; ++which)
+    views_[pe * per_peer_ + which] = make(in, first + which, which);
+}
+
+void nic_queues::make_to(int pe) {
+  const std::size_t at = place_of(pe, 0);
+  if (views_[at].id != 0) return;
+  try {
+    make_to(static_cast<std::size_t>(pe), add_block(per_peer_), 0);
+  } catch (...) {
+    for (std::uint32_t which = 0; which < per_peer_; ++which) destroy(at + which, &proxy::nic::destroy_queue);
+    give_back(blocks_.back());
+    blocks_.pop_back();
+    throw;
+  }
+  for (std::uint32_t which = 0; desk_ != nullptr && which < per_peer_; ++which)
+    desk_->enrol(views_[at + which].id, inbox_for_(static_cast<std::size_t>(pe)));
+}
+
+void nic_queues::give_back(const block& b) noexcept {
+  for (std::size_t i = 0; i < b.slot_keys.size(); ++i) (*nics_[i])->unregister_memory(b.slot_keys[i]);
+}
+
+dev::ring_view nic_queues::view(int pe, std::uint32_t which) const {
+  if (lazy_ == nullptr || lazy_->is_connected(pe)) return views_[place_of(pe, which)];
+  return wanted_[static_cast<std::size_t>(pe)] ? lazy_->dormant(pe, common_view(which)) : dev::ring_view{};
+}
+
 nic_queues::~nic_queues() { stop(); }
 
 void nic_queues::stop() noexcept {
   if (std::exchange(stopped_, true)) return;
+  if (lazy_ != nullptr) lazy_->stop();
   for (std::size_t i = 0; i < views_.size(); ++i) destroy(i, &proxy::nic::destroy_queue);
-  for (std::size_t i = 0; i < slot_keys_.size(); ++i) (*nics_[i])->unregister_memory(slot_keys_[i]);
+  for (const block& b : blocks_) give_back(b);
   nics_.clear();  // a device that has failed is closed before it is opened again
 }
 
 void nic_queues::stop_to(int pe) noexcept {
+  if (lazy_ != nullptr) lazy_->exclude(pe);
   for (std::uint32_t which = 0; !stopped_ && which < per_peer_; ++which)
     destroy(place_of(pe, which), &proxy::nic::cut_off_queue);
 }
@@ -122,56 +168,56 @@ void nic_queues::connect(std::size_t place, const queue_address& theirs) {
 }
 
 void nic_queues::deliver_to(const std::shared_ptr<proxy::immediate_desk>& desk,
-                            const std::function<proxy::inbox(std::size_t pe)>& inbox_for) {
+                            std::function<proxy::inbox(std::size_t pe)> inbox_for) {
   desk_ = desk;
+  inbox_for_ = std::move(inbox_for);
   for (std::size_t i = 0; i < views_.size(); ++i)
-    if (views_[i].id != 0) desk_->enrol(views_[i].id, inbox_for(i / per_peer_));
+    if (views_[i].id != 0) desk_->enrol(views_[i].id, inbox_for_(i / per_peer_));
 }
 
-void nic_queues::register_slots() {
-  for (const auto& nic : nics_)
-    slot_keys_.push_back((*nic)->register_memory(slots_.data(), slots_.size(), proxy::local_read));
-}
-
-dev::ring_view nic_queues::make(std::size_t place, std::uint32_t which, const queue_request& request,
-                                const queue_style& style) {
-  const family& f = *style.family;
-  const std::uint32_t cq_depth = completion_depth(f, request.depth, style.cq_depth);
-  const layout at(f, request.depth, cq_depth);
-  unsigned char* slots = slots_.as<unsigned char>() + place * at.slots;
-  unsigned char* bells = words_.as<unsigned char>() + place * k_word_lines * k_line;
-  unsigned char* words = device_.as<unsigned char>() + place * device_bytes(request.depth);
+// The fields that all queue pairs have in common, whether they are there or not.
+dev::ring_view nic_queues::common_view(std::uint32_t which) const {
   dev::ring_view v{};
+  v.depth = request_.depth;
+  v.kind = style_.family->kind;
+  v.chunk = style_.chunk;
+  v.rdma.nic = static_cast<std::uint16_t>(which % nics_.size());
+  v.rdma.scratch_lkey = request_.scratch.lkey[v.rdma.nic];
+  v.rdma.atomics = static_cast<std::uint16_t>(style_.atomics);
+  v.rdma.inline_bytes = style_.inline_bytes;
+  v.rdma.gather_bytes = style_.family->gather_bytes;
+  return v;
+}
+
+dev::ring_view nic_queues::make(const block& in, std::size_t place, std::uint32_t which) {
+  const family& f = *style_.family;
+  const std::uint32_t depth = request_.depth, cq_depth = completion_depth(f, depth, style_.cq_depth);
+  const layout at(f, depth, cq_depth);
+  unsigned char* slots = in.slots.as<unsigned char>() + place * at.slots;
+  unsigned char* bells = in.words.as<unsigned char>() + place * k_word_lines * k_line;
+  unsigned char* words = in.device.as<unsigned char>() + place * device_bytes(depth);
+  dev::ring_view v = common_view(which);
   v.state = reinterpret_cast<dev::ring_state*>(words);
   v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
   v.slots = slots;
-  v.depth = request.depth;
-  v.rdma.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(request.depth));
-  v.kind = f.kind;
-  v.chunk = style.chunk;
+  v.rdma.depth_log2 = static_cast<std::uint32_t>(std::countr_zero(depth));
   if (cq_depth != 0) {
     v.rdma.cq_depth = cq_depth;
     v.rdma.cq_depth_log2 = static_cast<std::uint32_t>(std::countr_zero(cq_depth));
   }
-  const std::uint32_t nic = which % static_cast<std::uint32_t>(nics_.size());
-  v.rdma.completions = completions_.as<unsigned char>() + place * at.completion;
+  v.rdma.completions = in.completions.as<unsigned char>() + place * at.completion;
   v.rdma.doorbell = reinterpret_cast<std::uint64_t*>(bells + k_line);
-  v.rdma.nic = static_cast<std::uint16_t>(nic);
-  v.rdma.scratch_lkey = request.scratch.lkey[nic];
-  v.rdma.atomics = static_cast<std::uint16_t>(style.atomics);
-  v.rdma.inline_bytes = style.inline_bytes;
-  v.rdma.gather_bytes = f.gather_bytes;
   // Of the doorbell record the first word is the receive queue's.
   f.set_fields(v.rdma, {slots + at.aux, reinterpret_cast<std::uint32_t*>(bells) + 1,
-                        reinterpret_cast<std::uint64_t*>(bells + 2 * k_line), style.path_mtu,
-                        slot_keys_.empty() ? 0 : slot_keys_[nic].lkey});
+                        reinterpret_cast<std::uint64_t*>(bells + 2 * k_line), style_.path_mtu,
+                        in.slot_keys.empty() ? 0 : in.slot_keys[v.rdma.nic].lkey});
 
-  queue_plan plan{request.ticket_start, style.chunk, style.path_mtu, k_first_psn};
-  plan.entries = ring_memory(copier_of(style.where.submission));
-  plan.completions = ring_memory(copier_of(style.where.completion));
+  queue_plan plan{request_.ticket_start, style_.chunk, style_.path_mtu, k_first_psn};
+  plan.entries = ring_memory(copier_of(style_.where.submission));
+  plan.completions = ring_memory(copier_of(style_.where.completion));
   dev::ring_state state{};
-  state.issued = state.published = state.completed = request.ticket_start;
-  state.credits = request.depth;
+  state.issued = state.published = state.completed = request_.ticket_start;
+  state.credits = depth;
   prepare(f, v, state, plan, at);
   gpu::put_value(v.state, state);
   v.id = nic_of(which).create_queue([&](std::uint32_t number) { return f.decode(v, plan, number); });

@@ -121,9 +121,10 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
 
 }  // namespace
 
-std::unique_ptr<endpoint> open_endpoint(const setup& s) {
+std::unique_ptr<endpoint> open_endpoint(setup s) {
   const bool mapped = maps_all(s);
-  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts), why_no_slingshot(*s.opts));
+  const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts), why_no_slingshot(*s.opts),
+                                       s.why_not_lazy, &s.lazy);
   if (way == carrier::verbs)
     if (auto direct = open_direct(s)) return direct;
   const auto key_with = way == carrier::tcp ? agree_on_keys(*s.channel) : proxy::tcp_key_source{};

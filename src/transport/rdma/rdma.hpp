@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Host side of RDMA: one endpoint per world (device, memory keys), one queue pair per (ctx, peer).
 #pragma once
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "base/payload.hpp"
 #include "bootstrap/bootstrap.hpp"
@@ -20,8 +22,12 @@ class queue_set {
   virtual void stop() noexcept = 0;
   // The same of the queue pairs to one PE, in milliseconds. Kernels may still be posting to them.
   virtual void stop_to(int pe) noexcept = 0;
-  // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE.
+  // Queue pair `which` to a PE: filled but for `index`; ring_kind::none when this set has no queue to that PE. Of one
+  // that is not connected yet (queue_request::lazy): a dormant view, filled but for what lies in the ctx.
   virtual dev::ring_view view(int pe, std::uint32_t which) const = 0;
+  // Of a lazy set: publish(pe) is called by another thread when kernels have asked for its queue pairs to that PE and
+  // they are connected, before those kernels go on. Not behind stop().
+  virtual void when_connected(std::function<void(int pe)>) {}
 };
 
 // Of local memory, by NIC.
@@ -38,6 +44,7 @@ struct queue_request {
   std::uint32_t per_peer;        // queue pairs to each, a power of two
   std::uint64_t inboxes = 0;     // where in every heap the inboxes lie; see wire/inbox.hpp
   std::uint32_t immediates = 0;  // entries of each, 0: none
+  bool lazy = false;             // queue pairs are made when the first op goes there, where the endpoint does that
 };
 
 struct setup {
@@ -50,6 +57,9 @@ struct setup {
   // Peers' heaps in this address space, null where not mapped (another machine).
   std::vector<void*> peer_heaps;
   int local_rank;
+  // Why queue pairs cannot be made while kernels run, or "".
+  std::string why_not_lazy;
+  bool lazy = false;  // the endpoint's: what all PEs have come to
   // Where in the heap k_probe_bytes are that nobody else uses (memory_probe.hpp).
   static constexpr std::size_t k_no_spare = SIZE_MAX;
   std::size_t spare = k_no_spare;
@@ -75,6 +85,6 @@ class endpoint {
 };
 
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
-std::unique_ptr<endpoint> open_endpoint(const setup& s);
+std::unique_ptr<endpoint> open_endpoint(setup s);
 
 }  // namespace xio::rdma

@@ -32,7 +32,11 @@ XIO_DEVICE void for_used_rings(const ctx_view& c, const Visit& visit) {
   const u32 used = k_has_rings ? load<scope::agent, order::relaxed>(c.used) : 0;
   u32 left = used & ~(1u << k_more_used), first = 0;
   for (u32 word = 1;; ++word) {
-    for (; left != 0; left &= left - 1) visit(view_field(c.rings)[first + lowest_bit(left)]);
+    for (; left != 0; left &= left - 1) {
+      const ring_view& r = view_field(c.rings)[first + lowest_bit(left)];
+      // A ring that shares its bit may be one that the host is about to change (dormant.hpp).
+      if (word < k_used_words || load<scope::agent, order::relaxed>(&r.depth) != 0) visit(r);
+    }
     first = 32 * word - 1;
     if (!bit_of(used, k_more_used) || first >= view_field(c.ring_count)) return;
     left = load<scope::agent, order::relaxed>(c.used + (word < k_used_words ? word : k_used_words - 1));

@@ -218,7 +218,7 @@ XIO_DEVICE void quiet_next(const ring_view& r, const world_view& w, waited* all)
 
 // All queue pairs and copy queues of a PE.
 XIO_DEVICE void quiet_queues(const peer_view& p, const world_view& w, waited* all) {
-  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) quiet_next(p.rdma[i], w, all);
+  for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) quiet_next(*awake(p.rdma[i]), w, all);
   for (u32 i = 0; p.sdma != nullptr && i < p.sdma_count; ++i) quiet_next(p.sdma[i], w, all);
 }
 

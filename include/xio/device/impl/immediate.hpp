@@ -72,8 +72,9 @@ XIO_DEVICE xio_status_t check_inbox(const ctx_view* c, int pe, const u32* immedi
 // The first failure of the queue pairs to a PE.
 XIO_DEVICE xio_status_t link_failure(const peer_view& p) {
   for (u32 i = 0; p.rdma != nullptr && i < p.rdma_count; ++i) {
-    reap_ring(p.rdma[i]);
-    if (const xio_status_t failure = ring_failure(p.rdma[i]); failure != XIO_OK) return failure;
+    const ring_view& r = *awake(p.rdma[i]);
+    reap_ring(r);
+    if (const xio_status_t failure = ring_failure(r); failure != XIO_OK) return failure;
   }
   return XIO_OK;
 }

@@ -261,36 +261,43 @@ XIO_LEAF posted_ops post_row_leaf(const world_view& world, const ring_view& ring
 // the heap's. It rings for others before the lane looks at its status, as in ring_post_by. Values that lie side by side
 // are tried as one entry first (post_row_leaf).
 template <bool IsCopy, bool IsValue = false>
-XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& r, leaf_op op, u64* ticket) {
+XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& first, leaf_op op, u64* ticket) {
+  const ring_view* ring = &first;
   u64 since = 0;
   bool row = IsValue && !converged_lanes().alone();
   for (;;) {
+    if (view_field(uniform(*ring).depth) == 0) [[unlikely]] {
+      const waited done = connect_leaf(*ring, w, since);
+      if (done.status != XIO_OK) return done.status;
+      since = done.since;
+      ring = awake(*ring);
+    }
     posted_ops done;
     if (IsValue && row) {
-      done = post_row_leaf(w, r, op.offset, op.operand, static_cast<u32>(op.bytes));
+      done = post_row_leaf(w, *ring, op.offset, op.operand, static_cast<u32>(op.bytes));
     } else {
       // By the first lane's ring: lanes of other rings have no turn in that leaf.
-      done = with_leaf_codec(chosen_families{}, view_field(uniform(r).kind),
-                             [&](auto codec) XIO_INLINE_LAMBDA { return post_leaf<decltype(codec)>(op, w, r); });
+      done = with_leaf_codec(chosen_families{}, view_field(uniform(*ring).kind),
+                             [&](auto codec) XIO_INLINE_LAMBDA { return post_leaf<decltype(codec)>(op, w, *ring); });
     }
     *ticket = done.ticket;
     if (done.mend == 0) [[likely]]
       return done.status;
-    if ((done.mend & mend_serves) != 0) serve_leaf(r);
+    if ((done.mend & mend_serves) != 0) serve_leaf(*ring);
     if (IsCopy && (done.mend & mend_rest) != 0) {
-      op.offset += r.chunk;
-      op.local += r.chunk;
-      op.bytes -= r.chunk;
+      op.offset += ring->chunk;
+      op.local += ring->chunk;
+      op.bytes -= ring->chunk;
       since = 0;
     } else if (done.status != XIO_PENDING) {
       return done.status;
     } else if (IsCopy && (done.mend & mend_key) != 0) {
-      const key_found key = find_key_leaf(w, r.rdma.nic, reinterpret_cast<const void*>(op.local), op.bytes);
+      const key_found key = find_key_leaf(w, ring->rdma.nic, reinterpret_cast<const void*>(op.local), op.bytes);
       if (key.status != XIO_OK) return key.status;
       op.key = key.lkey;
       op.how |= k_how_keyed;
     } else if ((done.mend & mend_slots) != 0) {
-      const xio_status_t status = find_room(r, done.mend & mend_slots, w, &since);
+      const xio_status_t status = find_room(*ring, done.mend & mend_slots, w, &since);
       if (status != XIO_OK) return status;
     } else if (IsValue && (done.mend & mend_no_row) != 0) {
       row = false;

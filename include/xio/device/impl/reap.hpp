@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Draining the completions of a ring of any kind.
 #pragma once
+#include "xio/device/impl/dormant.hpp"
 #include "xio/device/impl/families.hpp"
 #include "xio/device/impl/nvme.hpp"
 #include "xio/device/impl/ring.hpp"
@@ -27,19 +28,21 @@ XIO_DEVICE u64 drain_again(const ring_view& ring, ring_kind kind, u64 completed)
 
 // The one place in a kernel that fetches completions of such rings, and waits for them; see ring_wait_for. Lanes of
 // several rings wait for one after the other: a wave goes on when all of its lanes do.
-struct waited {
-  u64 since;
-  xio_status_t status;
-};
 XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, u32 slots, u64 since) {
   const return_kept<true> back;
   waited out{since, XIO_OK};
   for_each_address(&ring, [&] {
-    const ring_view& at = uniform(ring);
-    const ring_view r = head_in_registers(at);
+    const ring_view* at = &uniform(ring);
+    ring_view r = head_in_registers(*at);
     if (r.kind == ring_kind::none) return;
+    if constexpr (k_has_rdma)
+      if (r.depth == 0) [[unlikely]] {
+        at = &uniform(*awake(*at));
+        r = head_in_registers(*at);
+        if (r.depth == 0) return;
+      }
     out.status = ring_wait_for<k_has_sdma>(r, w, upto, slots, &out.since,
-                                           [&](u64 completed) { return drain_again(at, r.kind, completed); });
+                                           [&](u64 completed) { return drain_again(*at, r.kind, completed); });
   });
   return out;
 }

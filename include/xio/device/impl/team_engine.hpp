@@ -16,7 +16,7 @@ XIO_DEVICE bool is_behind_engine(const peer_view& p) {
 // The queues that carry what a team sends there: the workgroup's own, see queue_to.
 template <class Use>
 XIO_DEVICE void for_queues_to(const peer_view& p, Use&& use) {
-  if (k_has_rdma && p.rdma != nullptr) use(rdma::queue_to(p));
+  if (k_has_rdma && p.rdma != nullptr) use(*awake(rdma::queue_to(p)));
   if (k_has_sdma && p.sdma != nullptr) use(sdma::queue_to(p));
 }
 

@@ -94,6 +94,13 @@ struct ernic_ring {
   std::uint32_t slots_lkey;  // of the slots themselves, out of which the NIC takes what travels in an entry
 };
 
+// A queue pair that is made when the first op goes there, see dormant.hpp.
+struct dormant_pair {
+  std::uint32_t* ask;      // a word in host memory, see there
+  struct ring_view* ring;  // null; the queue pair's own view once it is connected
+  struct ctx_view* ctx;
+};
+
 // A queue pair to one peer. Entries of the proxy (proxy.hpp) need nothing else.
 struct rdma_ring {
   std::uint64_t remote_heap;   // address of the peer's heap, as its NIC sees it
@@ -114,6 +121,7 @@ struct rdma_ring {
     bnxt_ring bnxt;
     ionic_ring ionic;
     ernic_ring ernic;
+    dormant_pair dormant;
   };
 };
 static_assert(sizeof(rdma_ring) == 80);

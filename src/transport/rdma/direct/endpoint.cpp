@@ -18,6 +18,7 @@
 #include "proxy/immediate_desk.hpp"
 #include "proxy/verbs_fabric.hpp"
 #include "transport/rdma/carrier.hpp"
+#include "transport/rdma/connector.hpp"
 #include "transport/rdma/direct/nic.hpp"
 #include "transport/rdma/direct/self_write.hpp"
 #include "transport/rdma/joined_nics.hpp"
@@ -119,40 +120,50 @@ class immediate_watch final : public progress::device {
 
 class direct_queues final : public queue_set {
  public:
-  direct_queues(const nic_list& nics, const queue_request& request, const queue_facts& facts)
+  // lazy: none is made yet.
+  direct_queues(const nic_list& nics, const queue_request& request, const queue_facts& facts, bool lazy)
       : per_peer_(request.per_peer),
         facts_(facts),
+        nics_(nics),
+        request_(request),
         queues_(request.peers.size() * per_peer_),
         views_(queues_.size(), dev::ring_view{}) {
     const std::uint64_t count_from = facts.format->count_from;
-    const std::uint32_t depth = nics[0]->depth_of(request.depth);
     if (request.ticket_start % count_from != 0)
       fail(XIO_ERR_CONFIG,
            "tickets of a queue on {} hardware cannot start at {}; use a multiple of {} or 0 as XIO_TICKET_START",
            facts.format->name, request.ticket_start, count_from);
+    if (lazy) return;
     const auto count = static_cast<std::size_t>(std::ranges::count(request.peers, true));
-    states_ = gpu::buffer(std::max<std::size_t>(count * per_peer_, 1) * state_bytes(depth), gpu::place::device);
+    const gpu::buffer& all = add_states(count * per_peer_);
     std::size_t place = 0;
-    for (std::size_t i = 0; i < queues_.size(); ++i) {
-      if (!request.peers[i / per_peer_]) continue;
-      const auto nic = static_cast<std::uint32_t>(i % per_peer_ % nics.size());
-      queues_[i] = nics[nic]->make_queue(depth, facts.cq_depth, request.immediates != 0);
-      fill(views_[i], *queues_[i], states_.as<unsigned char>() + place++ * state_bytes(depth), request, nic);
-    }
+    for (std::size_t pe = 0; pe < request.peers.size(); ++pe)
+      if (request.peers[pe]) make(pe, all, std::exchange(place, place + per_peer_));
+  }
+  void make_to(int pe) {
+    const std::size_t at = static_cast<std::size_t>(pe) * per_peer_;
+    if (queues_[at + per_peer_ - 1] == nullptr) make(static_cast<std::size_t>(pe), add_states(per_peer_), 0);
+  }
+  std::unique_ptr<lazy_set>& lazy() { return lazy_; }
+  void when_connected(std::function<void(int pe)> publish) override {
+    if (lazy_ != nullptr) lazy_->when_connected(std::move(publish));
   }
   // Once all are connected: a queue pair that is not forgets what is posted on it.
   void watch_immediates(const immediate_plan& plan, const queue_request& request) {
     immediates_ = std::make_unique<immediate_watch>(plan, request, queues_);
   }
   dev::ring_view view(int pe, std::uint32_t which) const override {
-    return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
+    if (lazy_ == nullptr || lazy_->is_connected(pe)) return views_[static_cast<std::size_t>(pe) * per_peer_ + which];
+    return request_.peers[static_cast<std::size_t>(pe)] ? lazy_->dormant(pe, common_view(which)) : dev::ring_view{};
   }
   void stop() noexcept override {
+    if (lazy_ != nullptr) lazy_->stop();
     immediates_.reset();
     for (const auto& q : queues_)
       if (q != nullptr) q->stop();
   }
   void stop_to(int pe) noexcept override {
+    if (lazy_ != nullptr) lazy_->exclude(pe);
     // The watch of immediates goes on for the others, and finds a queue pair that is gone empty.
     for (std::size_t i = 0; i < per_peer_; ++i)
       if (const auto& q = queues_[static_cast<std::size_t>(pe) * per_peer_ + i]; q != nullptr) q->stop();
@@ -170,30 +181,50 @@ class direct_queues final : public queue_set {
   }
 
  private:
-  void fill(dev::ring_view& v, const direct_queue& q, unsigned char* words, const queue_request& request,
-            std::uint32_t nic) const {
-    dev::ring_state state{};
-    state.issued = state.published = state.completed = request.ticket_start;
-    state.credits = request.depth;
+  const gpu::buffer& add_states(std::size_t count) {
+    return states_.emplace_back(std::max<std::size_t>(count, 1) * state_bytes(depth()), gpu::place::device);
+  }
+  std::uint32_t depth() const { return nics_[0]->depth_of(request_.depth); }
+  std::uint32_t nic_of(std::size_t which) const { return static_cast<std::uint32_t>(which % nics_.size()); }
+  void make(std::size_t pe, const gpu::buffer& states, std::size_t first) {
+    for (std::uint32_t which = 0; which < per_peer_; ++which) {
+      const std::size_t i = pe * per_peer_ + which;
+      queues_[i] = nics_[nic_of(which)]->make_queue(depth(), facts_.cq_depth, request_.immediates != 0);
+      views_[i] = common_view(which);
+      fill(views_[i], *queues_[i], states.as<unsigned char>() + (first + which) * state_bytes(depth()));
+    }
+  }
+  // The fields that all queue pairs have in common, whether they are there or not.
+  dev::ring_view common_view(std::uint32_t which) const {
+    dev::ring_view v{};
     v.kind = facts_.format->kind;
-    v.state = reinterpret_cast<dev::ring_state*>(words);
-    v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
-    v.rdma.nic = static_cast<std::uint16_t>(nic);
-    v.rdma.scratch_lkey = request.scratch.lkey[nic];
+    v.rdma.nic = static_cast<std::uint16_t>(nic_of(which));
+    v.rdma.scratch_lkey = request_.scratch.lkey[v.rdma.nic];
     v.rdma.gather_bytes = facts_.format->gather_bytes;
     v.chunk = facts_.chunk;
     v.rdma.atomics = static_cast<std::uint16_t>(facts_.atomics);
     v.rdma.inline_bytes = facts_.inline_bytes;
+    return v;
+  }
+  void fill(dev::ring_view& v, const direct_queue& q, unsigned char* words) const {
+    dev::ring_state state{};
+    state.issued = state.published = state.completed = request_.ticket_start;
+    state.credits = request_.depth;
+    v.state = reinterpret_cast<dev::ring_state*>(words);
+    v.marks = reinterpret_cast<std::uint64_t*>(words + sizeof(dev::ring_state));
     q.fill(v, state);
     gpu::put_value(v.state, state);
   }
 
   const std::uint32_t per_peer_;
   const queue_facts facts_;
+  const nic_list& nics_;  // of the endpoint
+  const queue_request request_;
   std::vector<std::unique_ptr<direct_queue>> queues_;
   std::vector<dev::ring_view> views_;
-  gpu::buffer states_;
+  std::deque<gpu::buffer> states_;
   std::unique_ptr<immediate_watch> immediates_;  // goes before the queues
+  std::unique_ptr<lazy_set> lazy_;               // goes first, or null
 };
 
 // Reads the events of devices whose queues kernels drive: nobody else polls them.
@@ -253,7 +284,10 @@ class direct_endpoint final : public endpoint {
   }
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
 
-  std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) override {
+  std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& asked) override {
+    std::vector<queue_request> requests = asked;
+    // The watch of immediates polls all queue pairs from the start.
+    for (queue_request& r : requests) r.lazy = r.lazy && r.immediates == 0;
     auto made = joined_.create_queues(requests, [&](const queue_request& r) { return make_queues(r); });
     for (std::size_t i = 0; i < made.size(); ++i)
       if (requests[i].immediates != 0) made[i]->watch_immediates(immediates_, requests[i]);
@@ -290,7 +324,8 @@ class direct_endpoint final : public endpoint {
     return std::make_unique<direct_queues>(
         nics_, request,
         queue_facts{&format_, proxy::completion_depth(entries, nics_[0]->depth_of(request.depth), cq_depth_), chunk_,
-                    atomics_, proxy::inline_limit(entries, inline_), path_});
+                    atomics_, proxy::inline_limit(entries, inline_), path_},
+        joined_.is_lazy(request));
   }
   joined_nics<direct_nic>::opened describe() {
     std::vector<direct_nic*> all;
