@@ -3,7 +3,7 @@
 # The device API between PEs, every op by route rdma.
 # shellcheck source=tests/mpi/run.sh
 . "${0%/*}/run.sh" || exit 1
-: "${all:?}" "${few:?}"
+: "${all:?}" "${few:?}" "${builddir:?}"
 # shellcheck disable=SC2086  # a list
 suite mpirun 2 rdma $all
 if crowded 4; then all=$few; fi
@@ -13,6 +13,18 @@ suite mpirun 4 rdma $all
 for n in 3 5 9 32; do
   if ! crowded $n; then suite xiorun $n rdma 'teams messages'; fi
 done
+# Queue pairs that are made when the first op goes there, and a peer that is killed before that.
+lazy='first_use rma signals atomics immediate teams'
+if crowded 3; then lazy=signals; fi
+# shellcheck disable=SC2086
+XIO_CONNECT=lazy suite any 3 rdma $lazy
+if ! crowded 5; then
+  XIO_CONNECT=lazy suite xiorun 5 rdma first_use
+  XIO_CONNECT=lazy XIO_NIC_EXECUTOR=tcp suite xiorun 9 rdma first_use
+  XIO_CONNECT=lazy XIO_TIMEOUT_MS=4000 suite xiorun 3 rdma 'first_use files'
+  XIO_ROUTE=rdma XIO_CONNECT=lazy XIO_TIMEOUT_MS=4000 start_by_tcp 3 timeout -k 5 60 "$builddir/tests/mpi/first_use" dead >/dev/null 2>&1
+  if deaths_are_right 2; then echo 'ok   first_use dead'; else fail 'first_use dead'; fi
+fi
 # Rings, completions and data in what the platform calls GPU memory; on the host platform doorbells, too.
 some='rma signals'
 if crowded 2; then some=signals; fi

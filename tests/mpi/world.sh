@@ -33,17 +33,22 @@ expect 137 "$xiorun" --grace 20 -n 3 "$world" death
 unset XIO_TIMEOUT_MS
 # What PE 0, through which a TCP world's exchanges go, moves for a ctx by RDMA with a pool of one: for each other PE three
 # votes of 16 bytes and a word, alike on all PEs and so sent back once, and of each of the n PEs a cell with two queue
-# pairs. 21 bytes of each frame and 16 of each message are around it.
+# pairs; where these are made when they are needed, a length and a message without queue pairs, alike on all PEs. 21
+# bytes of each frame and 16 of each message are around it.
 ctx_bytes() {
-  local n=$1 wanted=$((($1 - 1) * (3 * 2 * (37 + 16) + 2 * (37 + 4) + 2 * (37 + $1 * (4 + 16 + 2 * (4 + 12)))))) got
+  local n=$1 how=$2
+  local wanted=$(((n - 1) * (3 * 2 * (37 + 16) + 2 * (37 + 4) + $3))) got
   ran=$((ran + 1))
-  got=$(XIO_LOG_LEVEL=debug XIO_NIC_EXECUTOR=shm timeout -k 5 120 "$xiorun" -n "$n" "$world" contexts 2>&1 </dev/null |
+  got=$(XIO_CONNECT=$how XIO_LOG_LEVEL=debug XIO_NIC_EXECUTOR=shm timeout -k 5 120 "$xiorun" -n "$n" "$world" contexts 2>&1 </dev/null |
     sed -n 's/^xio 0 .*xio_ctx_create has moved \([0-9]*\) bytes.*/\1/p' | sed -n 7p)
   [ "$got" = "$wanted" ] && return
-  fail "PE 0 of $n moved ${got:-no} bytes for a ctx, expected $wanted"
+  fail "PE 0 of $n moved ${got:-no} bytes for a ctx made $how, expected $wanted"
 }
 if has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
-  for n in 8 32; do ctx_bytes $n; done
+  for n in 8 32; do
+    ctx_bytes $n eager "2 * (37 + 4) + 2 * (37 + n * (4 + 16 + 2 * (4 + 12)))"
+    ctx_bytes $n lazy '2 * (37 + 4) + 2 * (37 + 16)'
+  done
 fi
 
 # Without a thread, and with a program that may be run and not read.

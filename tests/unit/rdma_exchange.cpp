@@ -13,7 +13,7 @@ using namespace xio::test;
 
 namespace rdma = xio::rdma;
 
-const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {{std::byte{7}, std::byte{8}}}};
+const rdma::identity k_mine{0x10000, 1 << 20, 1, 1 << 30, {0x100}, {{std::byte{7}, std::byte{8}}}, {}};
 const std::vector<rdma::queue_address> k_queues{{64, {}}, {65, {}}};
 
 std::string identity_refusal(std::function<void(unsigned char*)> spoil) {
@@ -180,6 +180,27 @@ TEST(rdma_exchange, ends_together_wherever_a_pe_fails) {
       EXPECT_NO_THROW(rdma::exchange_queues(*c, mine, 1, XIO_OK));
     EXPECT_NO_THROW(c->barrier());
   });
+}
+
+// Between two PEs: magic 0, version 4, kind 6, status 8, count 12, set 16; then of each queue pair a word of number and
+// length (24, 29), and its address; or the reason of a failure.
+TEST(rdma_exchange, messages_about_one_pe_are_checked) {
+  const auto good = rdma::encode_pair({true, 7, XIO_OK, "", {{0x1234, {std::byte{9}}}, {0x5678, {}}}});
+  const auto back = rdma::decode_pair(good, 1);
+  EXPECT_PAIRS((good.size(), 33u), (back.set, 7u), (back.is_reply, true), (back.queues.size(), 2u),
+               (back.queues[0].number, 0x1234u), (back.queues[0].what.size(), 1u), (back.queues[1].number, 0x5678u));
+  const auto none = rdma::decode_pair(rdma::encode_pair({false, 8, XIO_ERR_NO_MEMORY, "no room", {}}), 1);
+  EXPECT_PAIRS((none.status, XIO_ERR_NO_MEMORY), (none.why, "no room"), (none.is_reply, false));
+  const auto refuses = [](std::span<const std::byte> m) {
+    return refusal(XIO_ERR_PEER, [&] { rdma::decode_pair(m, 1); });
+  };
+  for (const auto& [at, value] : {std::pair{0, 1}, {4, 9}, {6, 2}, {12, 1}, {12, 3}, {15, 1}, {27, 200}}) {
+    auto lie = good;
+    lie[static_cast<std::size_t>(at)] = static_cast<std::byte>(value);
+    EXPECT_PRED2(says, refuses(lie), "PE 1 sent") << at;
+  }
+  for (std::size_t size = 0; size < good.size(); ++size)
+    EXPECT_PRED2(says, refuses(std::span(good).first(size)), "PE 1 sent") << size;
 }
 
 TEST(rdma_open, hardware_is_refused_with_the_cure) {
