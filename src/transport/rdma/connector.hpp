@@ -99,7 +99,7 @@ class lazy_set {
  private:
   friend class connector;
   enum class state : std::uint8_t { none, joined, connected, excluded };  // joined: the other end may be without ours
-  state& at(int pe) { return states_[static_cast<std::size_t>(pe)]; }
+  std::atomic<state>& at(int pe) { return states_[static_cast<std::size_t>(pe)]; }
   state at(int pe) const { return states_[static_cast<std::size_t>(pe)]; }
   std::uint32_t* ask(int pe) const;
   std::uint32_t* bell() const { return words_.as<std::uint32_t>(); }
@@ -107,7 +107,7 @@ class lazy_set {
   connector& by_;
   const maker how_;
   const std::uint64_t number_;
-  std::vector<state> states_;
+  std::vector<std::atomic<state>> states_;  // stored under the connector's lock
   std::function<void(int pe)> publish_;
   gpu::buffer words_;  // the bell, and a word for each PE: see dormant.hpp
   gpu::buffer ring_;   // the ring_state of all dormant views
