@@ -121,7 +121,8 @@ nic_parts choose_nics(const setup& s, carrier way, const proxy::tcp_key_source& 
 
 }  // namespace
 
-std::unique_ptr<endpoint> open_endpoint(setup s) {
+std::unique_ptr<endpoint> open_endpoint(const setup& given) {
+  setup s = given;
   const bool mapped = maps_all(s);
   const carrier way = agree_on_carrier(*s.channel, *s.opts, mapped, why_no_verbs(*s.opts), why_no_slingshot(*s.opts),
                                        s.why_not_lazy, &s.lazy);

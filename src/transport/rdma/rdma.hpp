@@ -85,6 +85,6 @@ class endpoint {
 };
 
 // Collective. Throws XIO_ERR_UNSUPPORTED when the backend asked for is not there.
-std::unique_ptr<endpoint> open_endpoint(setup s);
+std::unique_ptr<endpoint> open_endpoint(const setup& s);
 
 }  // namespace xio::rdma
