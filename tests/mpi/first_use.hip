@@ -39,6 +39,14 @@ __global__ void wait_for_others(xio_ctx_t ctx, const xio_req_t* requests, int* s
   if (s != XIO_OK) *status = s;
 }
 
+// Quiet waits for what was posted to a queue pair that was made meanwhile: long, so that it is not done by itself.
+constexpr size_t k_long = 4 << 20;
+__global__ void put_long(xio_ctx_t ctx, unsigned char* to, const unsigned char* from, int pe, int* status) {
+  const xio_req_t request = xio_put_nbi(ctx, to, from, k_long, pe);
+  *status = xio_quiet(ctx);
+  if (*status == XIO_OK) *status = xio_test(ctx, request);
+}
+
 // No quiet: that would tell of any op of the ctx that has failed.
 __global__ void put_word(xio_ctx_t ctx, uint64_t* to, const uint64_t* from, int pe, int* status) {
   *status = xio_put(ctx, to, from, sizeof *from, pe);
@@ -52,9 +60,11 @@ bool is_lazy() {
 void all_begin_at_once(const rig::team& t) {
   const auto n = static_cast<uint32_t>(t.n);
   auto* area = t.symmetric<uint64_t>((n + 2) * k_blocks);
+  auto* bytes = t.symmetric<unsigned char>(2 * k_long);
   for (uint64_t round = 1; round <= (rig::is_short() ? 1u : 4u); ++round) {
     xio_ctx_t ctx{};
     MUST(xio_ctx_create(t.world(), nullptr, &ctx));
+    rig::expect_status(rig::result_of(put_long, 1, 1, ctx, bytes, bytes + k_long, t.right), XIO_OK, "a long put");
     const rig::device_array<xio_req_t> requests(k_groups);
     t.barrier();
     const int status = rig::result_of(write_everywhere, k_groups, k_threads, ctx, area, requests.data(), round);
