@@ -12,22 +12,20 @@
 
 namespace {
 
-constexpr unsigned k_groups = 4, k_threads = 70;
-constexpr uint32_t k_blocks = k_groups * k_threads;
-
 // Each thread writes a word to every PE, beginning with another one.
 __global__ void write_everywhere(xio_ctx_t ctx, uint64_t* area, xio_req_t* requests, uint64_t round, int* status) {
   const int me = xio_my_pe(ctx), n = xio_n_pes(ctx);
+  const uint32_t all = gridDim.x * blockDim.x;
   const uint32_t mine = blockIdx.x * blockDim.x + threadIdx.x;
   xio_status_t bad = XIO_OK;
   for (int i = 0; i < n; ++i) {
     const int pe = static_cast<int>(mine + static_cast<uint32_t>(i)) % n;
-    const xio_status_t s = xio_p(ctx, area + static_cast<uint32_t>(me) * k_blocks + mine, round << 32 | mine, pe);
+    const xio_status_t s = xio_p(ctx, area + static_cast<uint32_t>(me) * all + mine, round << 32 | mine, pe);
     if (s != XIO_OK) bad = s;
   }
-  (void)xio_atomic_fetch_add(ctx, area + static_cast<uint32_t>(n) * k_blocks, uint64_t{1}, static_cast<int>(mine) % n);
+  (void)xio_atomic_fetch_add(ctx, area + static_cast<uint32_t>(n) * all, uint64_t{1}, static_cast<int>(mine) % n);
   if (threadIdx.x == 0)
-    requests[blockIdx.x] = xio_put_nbi(ctx, area + (static_cast<uint32_t>(n) + 1) * k_blocks + blockIdx.x, area, 8,
+    requests[blockIdx.x] = xio_put_nbi(ctx, area + (static_cast<uint32_t>(n) + 1) * all + blockIdx.x, area, 8,
                                        static_cast<int>(blockIdx.x) % n);
   const xio_status_t last = xio_quiet(ctx);
   if (last != XIO_OK) bad = last;
@@ -59,26 +57,26 @@ bool is_lazy() {
 
 void all_begin_at_once(const rig::team& t) {
   const auto n = static_cast<uint32_t>(t.n);
-  auto* area = t.symmetric<uint64_t>((n + 2) * k_blocks);
+  const uint32_t groups = rig::is_short() ? 2 : 4, threads = rig::is_short() ? 8 : 70, all = groups * threads;
+  auto* area = t.symmetric<uint64_t>((n + 2) * all);
   auto* bytes = t.symmetric<unsigned char>(2 * k_long);
   for (uint64_t round = 1; round <= (rig::is_short() ? 1u : 4u); ++round) {
     xio_ctx_t ctx{};
     MUST(xio_ctx_create(t.world(), nullptr, &ctx));
     rig::expect_status(rig::result_of(put_long, 1, 1, ctx, bytes, bytes + k_long, t.right), XIO_OK, "a long put");
-    const rig::device_array<xio_req_t> requests(k_groups);
+    const rig::device_array<xio_req_t> requests(groups);
     t.barrier();
-    const int status = rig::result_of(write_everywhere, k_groups, k_threads, ctx, area, requests.data(), round);
+    const int status = rig::result_of(write_everywhere, groups, threads, ctx, area, requests.data(), round);
     rig::expect_status(status, XIO_OK, "words to all PEs");
-    rig::expect_status(rig::result_of(wait_for_others, k_groups, 1, ctx, requests.data()), XIO_OK, "their requests");
+    rig::expect_status(rig::result_of(wait_for_others, groups, 1, ctx, requests.data()), XIO_OK, "their requests");
     t.barrier();
-    const auto found = rig::team::read(area, n * k_blocks + 1);
-    for (uint32_t i = 0; i < n * k_blocks; ++i)
-      rig::expect(found[i] == (round << 32 | i % k_blocks), "round %llu: word %u is %llx", rig::ull(round), i,
+    const auto found = rig::team::read(area, n * all + 1);
+    for (uint32_t i = 0; i < n * all; ++i)
+      rig::expect(found[i] == (round << 32 | i % all), "round %llu: word %u is %llx", rig::ull(round), i,
                   rig::ull(found[i]));
     uint64_t adds = 0;
-    for (uint32_t i = 0; i < k_blocks; ++i) adds += i % n == static_cast<uint32_t>(t.me) ? 1 : 0;
-    rig::expect(found[n * k_blocks] == round * n * adds, "round %llu: %llu adds", rig::ull(round),
-                rig::ull(found[n * k_blocks]));
+    for (uint32_t i = 0; i < all; ++i) adds += i % n == static_cast<uint32_t>(t.me) ? 1 : 0;
+    rig::expect(found[n * all] == round * n * adds, "round %llu: %llu adds", rig::ull(round), rig::ull(found[n * all]));
     MUST(xio_ctx_destroy(t.world(), ctx));
   }
 }
