@@ -46,7 +46,7 @@ ctx_bytes() {
 }
 if has XIO_ENABLE_MODEL && [ "$gpu" = host ] && [ "$sanitizer" = no ]; then
   for n in 8 32; do
-    ctx_bytes $n eager "2 * (37 + 4) + 2 * (37 + n * (4 + 16 + 2 * (4 + 12)))"
+    ctx_bytes $n eager "2 * (37 + n * (4 + 16 + 2 * (4 + 12)))"
     ctx_bytes $n lazy '2 * (37 + 4) + 2 * (37 + 16)'
   done
 fi

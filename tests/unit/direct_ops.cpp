@@ -147,6 +147,7 @@ TEST(many_pes, quiet_and_waits_look_at_the_queues_that_were_used_and_at_no_other
     for (u32 i = 0; i < t.queues; ++i) {
       states[i].failed = static_cast<u32>(XIO_ERR_TRANSPORT);
       rings[i].state = &states[i];
+      rings[i].depth = 4;
     }
     world.c.rings = rings.data();
     world.c.ring_count = t.queues;
