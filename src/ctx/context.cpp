@@ -25,6 +25,14 @@ void write_all(const gpu::buffer& to, const std::vector<T>& rows) {
   gpu::copy(to.data(), rows.data(), rows.size() * sizeof(T));
 }
 
+// Kernels that run find the new address.
+void store_address(dev::ring_view** at, dev::ring_view* to) {
+  if (gpu::host_reads_device_memory())
+    __atomic_store_n(at, to, __ATOMIC_RELEASE);
+  else
+    gpu::put_value(at, to);
+}
+
 }  // namespace
 
 context::context(const ctx_settings& settings, route_plan plan, dev::world_view* world, const direct::peers& peers,
@@ -235,13 +243,13 @@ void context::show_connected(std::uint32_t lane, int pe) {
       gpu::put_value(ring_rows_.as<dev::ring_view>() + i, rings_[i]);
       if (first == nullptr) first = ring_rows_.as<dev::ring_view>() + i;
       // Behind it, so that a kernel that loads it finds a view that is whole.
-      gpu::put_value(&ring_rows_.as<dev::ring_view>()[rings_.size() + i].rdma.dormant.ring,
-                     ring_rows_.as<dev::ring_view>() + i);
+      store_address(&ring_rows_.as<dev::ring_view>()[rings_.size() + i].rdma.dormant.ring,
+                    ring_rows_.as<dev::ring_view>() + i);
     }
   }
   waits_->show(connected_rings());
   auto* row = peer_rows_.as<dev::peer_view>() + lane * n_pes() + static_cast<std::size_t>(pe);
-  if (first != nullptr) gpu::put_value(&row->rdma, first);
+  if (first != nullptr) store_address(&row->rdma, first);
 }
 
 void context::fill_peers(std::uint32_t lane) {

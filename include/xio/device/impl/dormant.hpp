@@ -18,7 +18,7 @@ XIO_DEVICE bool is_dormant(const ring_view& r) { return r.depth == 0; }
 // the old one for long, in registers or in their scalar cache.
 XIO_DEVICE const ring_view* awake(const ring_view& r) {
   if (!is_dormant(r)) return &r;
-  const ring_view* own = load<scope::agent, order::relaxed>(&r.rdma.dormant.ring);
+  const ring_view* own = load<scope::agent, order::acquire>(&r.rdma.dormant.ring);
   return own != nullptr ? own : &r;
 }
 
@@ -31,7 +31,7 @@ XIO_DEVICE xio_status_t wait_connected(const ring_view& at, const world_view& w,
   u32* const ask = view_field(at.rdma.dormant.ask);
   bool asked = false;
   for (;;) {
-    const u32 word = load<scope::system, order::relaxed>(ask);
+    const u32 word = load<scope::system, order::acquire>(ask);
     if (word == k_ask_connected) break;
     if (word > k_ask_connected && asked) return static_cast<xio_status_t>(static_cast<int>(word));
     if (const xio_status_t failure = ring_failure(at); failure != XIO_OK) return failure;  // the ctx was stopped
