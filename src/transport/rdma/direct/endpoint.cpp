@@ -286,8 +286,10 @@ class direct_endpoint final : public endpoint {
 
   std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& asked) override {
     std::vector<queue_request> requests = asked;
-    // The watch of immediates polls all queue pairs from the start.
-    for (queue_request& r : requests) r.lazy = r.lazy && r.immediates == 0;
+    // The watch of immediates polls all queue pairs from the start, and doorbells are not mapped for a GPU while its
+    // kernels run.
+    const bool maps = gpu::name() != std::string_view("host");
+    for (queue_request& r : requests) r.lazy = r.lazy && r.immediates == 0 && !maps;
     auto made = joined_.create_queues(requests, [&](const queue_request& r) { return make_queues(r); });
     for (std::size_t i = 0; i < made.size(); ++i)
       if (requests[i].immediates != 0) made[i]->watch_immediates(immediates_, requests[i]);
