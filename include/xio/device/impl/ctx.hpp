@@ -26,22 +26,29 @@ XIO_DEVICE void mark_used(const ctx_view& c, const ring_view& r) {
   if (word != 0) fetch_or<scope::agent, order::relaxed>(used, 1u << k_more_used);
 }
 
+// Of the rings from `first` on that these bits name, those that the host has made by now (dormant.hpp).
+XIO_DEVICE u32 bits_of_made(const ctx_view& c, u32 first, u32 bits) {
+  u32 made = 0;
+  for (u32 left = bits; left != 0; left &= left - 1) {
+    const u32 bit = lowest_bit(left);
+    if (load<scope::agent, order::relaxed>(&view_field(c.rings)[first + bit].depth) != 0) made |= 1u << bit;
+  }
+  return made;
+}
+
 // Calls visit(ring) for each ring that was posted to, and for those that share its bit.
 template <class Visit>
 XIO_DEVICE void for_used_rings(const ctx_view& c, const Visit& visit) {
   const u32 used = k_has_rings ? load<scope::agent, order::relaxed>(c.used) : 0;
   u32 left = used & ~(1u << k_more_used), first = 0;
   for (u32 word = 1;; ++word) {
-    for (; left != 0; left &= left - 1) {
-      const ring_view& r = view_field(c.rings)[first + lowest_bit(left)];
-      // A ring that shares its bit may be one that the host is about to change (dormant.hpp).
-      if (word < k_used_words || load<scope::agent, order::relaxed>(&r.depth) != 0) visit(r);
-    }
+    for (; left != 0; left &= left - 1) visit(view_field(c.rings)[first + lowest_bit(left)]);
     first = 32 * word - 1;
     if (!bit_of(used, k_more_used) || first >= view_field(c.ring_count)) return;
     left = load<scope::agent, order::relaxed>(c.used + (word < k_used_words ? word : k_used_words - 1));
     const u32 rest = view_field(c.ring_count) - first;
     if (rest < 32) left &= (1u << rest) - 1;
+    if (word + 1 >= k_used_words) left = bits_of_made(c, first, left);
   }
 }
 
