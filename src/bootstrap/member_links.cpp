@@ -26,6 +26,7 @@ void member_links::open(int pe) {
   attempt& a = at(attempts_, pe);
   if (has(pe) || a.race != nullptr || a.has_opening || a.refused || clock::now() < a.again) return;
   a.race = std::make_unique<connect_race>(at(places_, pe).addresses);
+  live_.insert(pe);
   if (!a.is_failing) a.first = clock::now();
   a.is_failing = true;
 }
@@ -101,9 +102,11 @@ void member_links::become_link(opening_link& o, int pe, const session_keys& keys
   o.over = true;
   if (o.pe >= 0) at(attempts_, pe).has_opening = false;
   ++at(attempts_, pe).links;
+  at(attempts_, pe).is_used = true;
   // Of two the later one: the other end may have given the first one up.
   part(std::move(at(links_, pe)));
   at(links_, pe) = sealed_link(std::move(o.stream), keys, end, fmt::format("PE {}", pe));
+  live_.insert(pe);
 }
 
 void member_links::step_caller(opening_link& o) {
@@ -156,6 +159,7 @@ void member_links::step(opening_link& o) {
 void member_links::send(int pe, frame_kind kind, std::span<const std::byte> payload) {
   sealed_link& l = at(links_, pe);
   if (!l.is_open()) return;
+  at(attempts_, pe).is_used = true;
   l.queue(kind, payload);
   try {
     l.send_some();
@@ -177,34 +181,51 @@ void member_links::add_to(std::vector<pollfd>& polled) const {
     polled.push_back({fd, static_cast<short>(POLLIN | (sending ? POLLOUT : 0)), 0});
   };
   for (const auto& o : openings_) add(o.stream.fd(), o.stream.sending());
-  for (const auto& l : links_)
-    if (l.is_open()) add(l.fd(), l.sending());
-  for (const auto& a : attempts_)
-    if (a.race != nullptr) a.race->add_to(polled);
+  for (const int pe : live_)
+    if (const auto& l = at(links_, pe); l.is_open()) add(l.fd(), l.sending());
+  for (const int pe : live_)
+    if (const auto& a = at(attempts_, pe); a.race != nullptr) a.race->add_to(polled);
 }
 
+// What is idle costs a place in one call of poll(), and no call of its own.
 std::vector<std::pair<int, frame>> member_links::poll(int ms) {
   std::vector<pollfd> polled;
   add_to(polled);
   ::poll(polled.data(), polled.size(), ms);
+  auto next = polled.begin();
+  const auto is_ready = [&next] { return (next++)->revents != 0; };
 
-  accept_all();
-  for (int pe = 0; pe < static_cast<int>(places_.size()); ++pe) step_attempt(pe);
-  for (auto& o : openings_) step(o);
+  bool called = false;
+  for (std::size_t i = 0; i < me_.listeners.size(); ++i) called |= is_ready();
+  std::vector<opening_link*> stepped;
+  for (auto& o : openings_)
+    if (is_ready() || o.until.passed()) stepped.push_back(&o);
+  std::vector<int> heard;
+  for (const int pe : live_)
+    if (at(links_, pe).is_open() && is_ready()) heard.push_back(pe);
+
+  const std::size_t before = openings_.size();
+  if (called) accept_all();
+  for (const int pe : live_) step_attempt(pe);
+  for (std::size_t i = before; i < openings_.size(); ++i) stepped.push_back(&openings_[i]);
+  for (opening_link* o : stepped) step(*o);
   std::erase_if(openings_, [](const opening_link& o) { return o.over; });
   std::vector<std::pair<int, frame>> out;
-  for (int pe = 0; pe < static_cast<int>(links_.size()); ++pe) {
+  for (const int pe : heard) {
     sealed_link& l = at(links_, pe);
     if (!l.is_open()) continue;
     try {
       if (l.sending()) l.send_some();
       frame f;
-      if (l.receive(f)) out.emplace_back(pe, std::move(f));
+      if (!l.receive(f)) continue;
+      at(attempts_, pe).is_used = true;
+      out.emplace_back(pe, std::move(f));
     } catch (const error& e) {
       log::debug("a link between members ends: {}", e.what());
       l.close();
     }
   }
+  std::erase_if(live_, [this](int pe) { return !has(pe) && at(attempts_, pe).race == nullptr; });
   return out;
 }
 
@@ -218,6 +239,13 @@ void member_links::part(sealed_link l) {
   (void)l.stream().send_some();
   l.stream().finish_sending();
   parted_.push_back(std::move(l));
+}
+
+void member_links::part_unused() {
+  for (const int pe : live_)
+    if (has(pe) && !at(attempts_, pe).is_used) part(std::exchange(at(links_, pe), sealed_link()));
+  for (const int pe : live_) at(attempts_, pe).is_used = false;
+  std::erase_if(parted_, [](sealed_link& old) { return old.stream().drained(); });
 }
 
 void member_links::part_all() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,7 +45,11 @@ class member_links {
 
   // For members of which this one learns one by one.
   void listen(std::vector<unique_fd> listeners) { me_.listeners = std::move(listeners); }
-  void learn(int pe, member_place place) { at(places_, pe) = std::move(place); }
+  // That nobody listened there is forgotten.
+  void learn(int pe, member_place place) {
+    at(places_, pe) = std::move(place);
+    at(attempts_, pe).refused = false;
+  }
 
   // Connects to a member, unless there is a link or an attempt.
   void open(int pe);
@@ -69,7 +74,12 @@ class member_links {
   sealed_link take(int pe);
   // Says no more, and keeps the link until what was sent has had time to arrive.
   void part(sealed_link l);
+  // Those by which no frame has come or gone since the last call. What is sent by one that the other end parts with is
+  // lost, and has() shows it.
+  void part_unused();
   void part_all();
+  // Nothing but the listeners is looked at.
+  bool is_idle() const { return live_.empty() && openings_.empty(); }
 
  private:
   using clock = run_clock;
@@ -87,8 +97,9 @@ class member_links {
     std::unique_ptr<connect_race> race{};
     clock::time_point first{}, again{};  // the first one that reached nobody; not before
     bool refused = false, is_failing = false, has_opening = false;
-    unsigned links = 0;  // that were made
-    std::string why{};   // the last one reached nobody
+    bool is_used = false;  // its link
+    unsigned links = 0;    // that were made
+    std::string why{};     // the last one reached nobody
   };
   secret key_with(int pe) const;
   void accept_all();
@@ -108,6 +119,7 @@ class member_links {
   std::vector<attempt> attempts_;
   std::deque<opening_link> openings_;
   std::vector<sealed_link> links_;
+  std::set<int> live_;  // members with a link or a race, and for a moment others
   std::vector<sealed_link> parted_;
 };
 

@@ -303,9 +303,8 @@ xio_unique_id_t make_unique_id(const network_options& o) {
 listening_member listen_for_members(const network_options& o) {
   listening_member m{make_unique_id(o), {}};
   m.listeners = ids().take(m.id);
-  std::memset(m.id.bytes + k_key_at, 0, secret::k_bytes);
-  const auto check = check_of(m.id);
-  std::memcpy(m.id.bytes + k_check_at, check.data(), check.size());
+  std::memset(m.id.bytes, 0, k_place_at);
+  std::memset(m.id.bytes + k_check_at, 0, k_check_bytes);
   return m;
 }
 

@@ -31,7 +31,8 @@ struct place_by_id {
 // for which nobody listens any more, and what connect_tcp throws. The options' TCP values are ignored.
 std::unique_ptr<channel> connect_unique_id(const bootstrap_options& o, const place_by_id& mine);
 
-// A member of a world whose members may die listens as the maker of an id does, and the id says where; it has no key.
+// A member of a world listens as the maker of an id does, and the id says where. The rest of it is zeroes: no key, and
+// nothing by which it could be passed for a whole one.
 struct listening_member {
   xio_unique_id_t id;
   std::vector<unique_fd> listeners;

@@ -12,13 +12,13 @@ namespace {
 
 enum class key_state : std::uint32_t { none = 1, has, wrong };
 
-// Each rank sends this to all.
+// Each rank sends this to all, over a channel that is sealed the half alone.
 struct offer {
-  std::byte state[4], status[4];
   ephemeral_key::half public_half;
+  std::byte state[4];
   std::byte proof[mac::k_bytes];
 };
-static_assert(sizeof(offer) == 72);
+static_assert(sizeof(offer) == 68);
 
 mac proof_of(const secret& key, int rank, int size, const ephemeral_key::half& public_half) {
   std::byte numbers[8];
@@ -75,11 +75,14 @@ world_keys::world_keys(int rank, bool proven, const configured_key* key) : rank_
 
 std::shared_ptr<const world_keys> world_keys::agree(channel& c, const configured_key* key, bool sealed) {
   crypto::start();
-  if (sealed) key = nullptr;  // the channel is what the key would prove
-  const std::shared_ptr<world_keys> made(new world_keys(c.rank(), crypto::k_proves && (sealed || key != nullptr), key));
-  offer mine{};
+  const std::shared_ptr<world_keys> made(
+      new world_keys(c.rank(), crypto::k_proves && (sealed || key != nullptr), sealed ? nullptr : key));
+  if (sealed) {  // the channel is what the key would prove
+    made->public_halves_ = allgather_value(c, made->mine_.public_half());
+    return made;
+  }
+  offer mine{made->mine_.public_half(), {}, {}};
   store_le32(mine.state, static_cast<std::uint32_t>(state_of(key)));
-  mine.public_half = made->mine_.public_half();
   proof_of(made->key_, c.rank(), c.size(), mine.public_half).result(mine.proof);
   const auto all = allgather_value(c, mine);
   if (key != nullptr && key->wrong) throw error(*key->wrong);

@@ -3,6 +3,8 @@
 //   first_use            all PEs begin at once and in other orders, in several contexts; what an unused peer costs
 //   first_use dead       the last PE is killed before anybody has written to it
 //   first_use files      PE 0 has no descriptor left for a while
+//   first_use lost       the NIC of one of two PEs fails for good (XIO_MODEL_FAULTS) and is opened anew
+//   first_use row PE...  PE 0 puts to these one after the other; route_rdma.sh counts the queue pairs
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -102,8 +104,11 @@ void unused_peers_cost_little(const rig::team& t) {
   std::_Exit(rig::failures == 0 ? 0 : 1);
 }
 
+void expect_put(const xio_ctx_t& ctx, uint64_t* to, int pe, xio_status_t wanted, const char* what) {
+  rig::expect_status(rig::result_of(put_word, 1, 1, ctx, to, to + 1, pe), wanted, what);
+}
 void expect_put(const rig::team& t, uint64_t* to, int pe, xio_status_t wanted, const char* what) {
-  rig::expect_status(rig::result_of(put_word, 1, 1, t.ctx, to, to + 1, pe), wanted, what);
+  expect_put(t.ctx, to, pe, wanted, what);
 }
 
 [[noreturn]] void a_dead_peer(const rig::team& t) {
@@ -141,6 +146,25 @@ void without_descriptors(const rig::team& t) {
   t.barrier();
 }
 
+void a_lost_device(const rig::team& t) {
+  auto* word = t.symmetric<uint64_t>(2);
+  for (int i = 0; i < 20; ++i) (void)rig::result_of(put_word, 1, 1, t.ctx, word, word + 1, t.right);
+  MUST(xio_ctx_recover(t.world(), t.ctx));
+  expect_put(t, word, t.right, XIO_OK, "an op after xio_ctx_recover");
+  t.barrier();
+}
+
+void a_row(const rig::team& t, char** pes) {
+  auto* word = t.symmetric<uint64_t>(2);
+  xio_ctx_t ctx{};
+  MUST(xio_ctx_create(t.world(), nullptr, &ctx));
+  for (; t.me == 0 && *pes != nullptr; ++pes) expect_put(ctx, word, std::atoi(*pes), XIO_OK, "an op of a row");
+  // Those ahead are made meanwhile.
+  if (t.me == 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  t.barrier();
+  MUST(xio_ctx_destroy(t.world(), ctx));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -149,6 +173,10 @@ int main(int argc, char** argv) {
   const rig::team t;
   if (mode == "files") {
     without_descriptors(t);
+  } else if (mode == "lost") {
+    a_lost_device(t);
+  } else if (mode == "row") {
+    a_row(t, argv + 2);
   } else {
     unused_peers_cost_little(t);
     all_begin_at_once(t);

@@ -22,6 +22,19 @@ if ! crowded 5; then
   XIO_CONNECT=lazy suite xiorun 5 rdma first_use
   XIO_CONNECT=lazy XIO_NIC_EXECUTOR=tcp suite xiorun 9 rdma first_use
   XIO_CONNECT=lazy XIO_TIMEOUT_MS=4000 suite xiorun 3 rdma 'first_use files'
+  XIO_CONNECT=lazy XIO_MODEL_FAULTS=fatal@5/pe0 suite xiorun 2 rdma 'first_use lost'
+  # row QUEUE-PAIRS PE...: that PE 0 makes, behind three in a row also the next two, then the next four.
+  row() {
+    local wanted=$1 got
+    shift
+    got=$(XIO_LOG_LEVEL=debug XIO_ROUTE=rdma XIO_CONNECT=lazy timeout 60 "$builddir/xiorun" -n 9 "$builddir/tests/mpi/first_use" row "$@" 2>&1 |
+      grep -c '^xio 0 .*queue pairs of set 4294967296 to PE .* are connected')
+    if [ "$got" = "$wanted" ]; then echo "ok   row $*"; else fail "row $*: $got queue pairs, expected $wanted"; fi
+  }
+  row 4 1 2 4 8
+  row 4 3 2 1 5
+  row 5 1 2 3
+  row 8 1 2 3 6
   XIO_ROUTE=rdma XIO_CONNECT=lazy XIO_TIMEOUT_MS=4000 start_by_tcp 3 timeout -k 5 60 "$builddir/tests/mpi/first_use" dead >/dev/null 2>&1
   if deaths_are_right 2; then echo 'ok   first_use dead'; else fail 'first_use dead'; fi
 fi

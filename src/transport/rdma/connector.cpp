@@ -12,8 +12,12 @@ namespace xio::rdma {
 
 namespace {
 
-// Links are looked at so often while a thread is awake; their descriptors wake one that sleeps.
+// Links are looked at so often while a thread is awake, and more often while one is in use; their descriptors wake one
+// that sleeps.
 constexpr std::chrono::milliseconds k_between{1};
+constexpr std::chrono::microseconds k_in_use{100};
+// A link by which nothing came or went between two sweeps is given up: idle ones would cost a descriptor each.
+constexpr std::chrono::milliseconds k_sweep{1000};
 // Words of host memory that kernels store to. The bell has a line of its own.
 constexpr std::size_t k_first_ask = 32;
 
@@ -40,9 +44,8 @@ connector::~connector() {
   if (runs_) machine_.remove(this);
 }
 
-void connector::begin(const std::vector<xio_unique_id_t>& places) {
-  for (int pe = 0; pe < size_; ++pe)
-    if (pe != rank_) links_.learn(pe, {bootstrap::addresses_in(places[static_cast<std::size_t>(pe)], network_), 0});
+void connector::begin(place_of_pe place_of) {
+  place_of_ = std::move(place_of);
   machine_.add(this);
   runs_ = true;
 }
@@ -65,10 +68,37 @@ bool connector::take_asks() {
       else if (set->at(pe) == lazy_set::state::excluded)
         end(number, pe, XIO_ERR_PEER, "it was excluded");
       else
-        asks_.push_back({number, pe, bootstrap::deadline::in(patience_ms_)});
+        begin_ask(*set, pe);
     }
   }
   return any;
+}
+
+// Collectives and loops over all PEs ask for one after the other, each a round trip: behind three in a row those that
+// follow are asked for ahead, twice as many each time.
+void connector::begin_ask(lazy_set& set, int pe) {
+  constexpr int k_row = 3, k_ahead_most = 128;
+  const auto begin = [&](int to) {
+    try {
+      links_.learn(to, {bootstrap::addresses_in(place_of_(to), network_), 0});
+    } catch (...) {
+      const xio_status_t status = status_of_current_exception();
+      return end(set.number_, to, status, last_error());
+    }
+    asks_.push_back({set.number_, to, bootstrap::deadline::in(patience_ms_)});
+  };
+  const auto after = [&](int to) {
+    do to = (to + 1) % size_;
+    while (to != pe && (to == rank_ || !set.is_wanted(to)));
+    return to;
+  };
+  begin(pe);
+  auto& row = set.row_;
+  row = pe == row.next ? lazy_set::asked_row{0, row.length + 1, row.ahead} : lazy_set::asked_row{0, 1, 0};
+  if (row.length >= k_row) row.ahead = std::min(std::max(2 * row.ahead, k_row - 1), k_ahead_most);
+  row.next = after(pe);
+  for (int i = 0; i < row.ahead; ++i, row.next = after(row.next))
+    if (set.at(row.next) <= lazy_set::state::joined && !is_asking(set.number_, row.next)) begin(row.next);
 }
 
 // The end of an ask: its kernels go on. A PE that was excluded meanwhile stays so.
@@ -80,10 +110,17 @@ void connector::end(std::uint64_t number, int pe, xio_status_t status, const std
   if (set.at(pe) == lazy_set::state::excluded && status == XIO_OK) status = XIO_ERR_PEER;
   if (status == XIO_OK && set.at(pe) != lazy_set::state::connected) {
     set.at(pe) = lazy_set::state::connected;
-    if (set.publish_) set.publish_(pe);
+    try {
+      if (set.publish_) set.publish_(pe);
+    } catch (...) {
+      set.at(pe) = lazy_set::state::joined;
+      throw;
+    }
+    log::debug("queue pairs of set {} to PE {} are connected", number, pe);
   }
-  if (status == XIO_OK) log::debug("queue pairs of set {} to PE {} are connected", number, pe);
-  if (status != XIO_OK) log::warn("no queue pair to PE {}: {}", pe, why);
+  // Nobody misses one that was asked for ahead.
+  if (status != XIO_OK && __atomic_load_n(set.ask(pe), __ATOMIC_RELAXED) == dev::k_ask_wanted)
+    log::warn("no queue pair to PE {}: {}", pe, why);
   __atomic_store_n(set.ask(pe), status == XIO_OK ? dev::k_ask_connected : static_cast<std::uint32_t>(status),
                    __ATOMIC_RELEASE);
 }
@@ -113,6 +150,7 @@ void connector::reply(int pe, const pair_message& ask) {
       fail(XIO_ERR_STATE, "PE {} has destroyed the ctx that these queue pairs belong to", rank_);
     lazy_set& set = *found->second;
     if (set.at(pe) == lazy_set::state::excluded) fail(XIO_ERR_STATE, "PE {} has excluded PE {}", rank_, pe);
+    if (!set.is_wanted(pe)) fail(XIO_ERR_STATE, "PE {} reaches PE {} without queue pairs", rank_, pe);
     mine.queues = set.how_.make(pe);
     if (set.at(pe) == lazy_set::state::none) {
       set.how_.connect(pe, ask.queues);
@@ -145,7 +183,7 @@ bool connector::poll() {
   bool worked = take_asks();
   const auto now = clock::now();
   if (!worked && now < next_look_) return false;
-  next_look_ = now + k_between;
+  next_look_ = now + (asks_.empty() && links_.is_idle() ? k_between : k_in_use);
   for (const asking& a : std::vector<asking>(asks_)) {
     const auto it = std::ranges::find_if(asks_, [&](const asking& b) { return a.set == b.set && a.pe == b.pe; });
     try {
@@ -162,6 +200,10 @@ bool connector::poll() {
     } catch (const std::exception& e) {
       log::warn("a message about queue pairs is dropped: {}", e.what());
     }
+  }
+  if (now >= next_sweep_ && asks_.empty()) {
+    links_.part_unused();
+    next_sweep_ = now + k_sweep;
   }
   return worked;
 }
@@ -187,6 +229,7 @@ lazy_set::lazy_set(connector& by, std::uint64_t number, maker how)
 }
 
 void lazy_set::stop() noexcept {
+  if (std::exchange(stopped_, true)) return;
   const std::lock_guard hold(by_.lock_);
   std::erase_if(by_.asks_, [&](const connector::asking& a) { return a.set == number_; });
   by_.sets_.erase(number_);
@@ -197,11 +240,13 @@ std::uint32_t* lazy_set::ask(int pe) const {
 }
 
 void lazy_set::when_connected(std::function<void(int pe)> publish) {
+  if (stopped_) return;
   const std::lock_guard hold(by_.lock_);
   publish_ = std::move(publish);
 }
 
 void lazy_set::exclude(int pe) {
+  if (stopped_) return;
   const std::lock_guard hold(by_.lock_);
   at(pe) = state::excluded;
   if (by_.is_asking(number_, pe)) by_.end(number_, pe, XIO_ERR_PEER, "it was excluded");

@@ -2,7 +2,8 @@
 // Connects queue pairs when the first op goes there (XIO_CONNECT=lazy). PEs tell each other the addresses of their
 // queue pairs by links of their own, which are made then, too.
 //
-//   a kernel asks            the host makes its queue pairs to that PE and sends their addresses
+//   a kernel asks            the host makes its queue pairs to that PE, and perhaps to the next ones, and sends their
+//                            addresses
 //   a PE hears such          it makes and connects its own, and replies with theirs; its kernels still have to ask
 //   the reply comes          the host connects its own and wakes its kernels: both ends are there
 //   nobody listens there, the deadline passes, or the reply is an error: the kernels that wait get a status
@@ -37,8 +38,9 @@ class connector final : public progress::device {
   connector& operator=(connector&&) = delete;
 
   const xio_unique_id_t& place() const { return place_; }
-  // Where the PEs listen, by rank. From then on it works.
-  void begin(const std::vector<xio_unique_id_t>& places);
+  // Where another PE listens; such ids stay with the endpoint. From then on it works.
+  using place_of_pe = std::function<const xio_unique_id_t&(int pe)>;
+  void begin(place_of_pe place_of);
 
   bool poll() override;
   bool at_rest(sleeper::descriptors& found) override;
@@ -55,6 +57,7 @@ class connector final : public progress::device {
   };
   bool is_asking(std::uint64_t set, int pe) const;
   bool take_asks();
+  void begin_ask(lazy_set& set, int pe);
   void step(asking& a);
   void hear(int pe, const bootstrap::frame& f);
   void reply(int pe, const pair_message& ask);
@@ -65,11 +68,12 @@ class connector final : public progress::device {
   const network_options network_;
   const std::uint64_t patience_ms_;
   xio_unique_id_t place_{};
+  place_of_pe place_of_;
   std::mutex lock_;  // of all that follows, and of the sets
   bootstrap::member_links links_;
   std::map<std::uint64_t, lazy_set*> sets_;
   std::vector<asking> asks_;
-  clock::time_point next_look_{};
+  clock::time_point next_look_{}, next_sweep_{};
   bool runs_ = false;
 };
 
@@ -80,13 +84,14 @@ class lazy_set {
   struct maker {
     std::function<std::vector<queue_address>(int pe)> make;  // unless they are there
     std::function<void(int pe, const std::vector<queue_address>& theirs)> connect;
+    std::vector<bool> peers;  // to which there may be queue pairs
   };
   // number: the same on all PEs.
   lazy_set(connector& by, std::uint64_t number, maker how);
   ~lazy_set() { stop(); }
   lazy_set& operator=(lazy_set&&) = delete;
 
-  // On return nothing is made any more. Words and views stay.
+  // On return nothing is made any more, and the connector may go. Words and views stay.
   void stop() noexcept;
   // See queue_set::when_connected.
   void when_connected(std::function<void(int pe)> publish);
@@ -100,6 +105,7 @@ class lazy_set {
   friend class connector;
   enum class state : std::uint8_t { none, joined, connected, excluded };  // joined: the other end may be without ours
   std::atomic<state>& at(int pe) { return states_[static_cast<std::size_t>(pe)]; }
+  bool is_wanted(int pe) const { return how_.peers[static_cast<std::size_t>(pe)]; }
   state at(int pe) const { return states_[static_cast<std::size_t>(pe)]; }
   std::uint32_t* ask(int pe) const;
   std::uint32_t* bell() const { return words_.as<std::uint32_t>(); }
@@ -109,6 +115,11 @@ class lazy_set {
   const std::uint64_t number_;
   std::vector<std::atomic<state>> states_;  // stored under the connector's lock
   std::function<void(int pe)> publish_;
+  struct asked_row {
+    int next, length, ahead;  // the PE that would continue it, asks in a row, and how many were begun ahead of the last
+  };
+  asked_row row_{-1, 0, 0};
+  bool stopped_ = false;
   gpu::buffer words_;  // the bell, and a word for each PE: see dormant.hpp
   gpu::buffer ring_;   // the ring_state of all dormant views
 };

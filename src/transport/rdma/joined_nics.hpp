@@ -64,9 +64,9 @@ class joined_nics {
       for (const identity& p : peers_) addresses.push_back(p.nic_addresses[i]);
       nics_[i]->connect_peers(addresses);
     }
-    std::vector<xio_unique_id_t> places;
-    for (const identity& p : peers_) places.push_back(p.listens.value_or(xio_unique_id_t{}));
-    if (connector_ != nullptr) connector_->begin(places);
+    if (connector_ != nullptr)
+      connector_->begin(
+          [this](int pe) -> const xio_unique_id_t& { return *peers_[static_cast<std::size_t>(pe)].listens; });
   }
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(nics_.size()); }
@@ -111,7 +111,7 @@ class joined_nics {
     try {
       for (const queue_request& r : requests) sets.push_back(make(r));
       for (std::size_t i = 0; i < sets.size(); ++i)
-        if (is_lazy(requests[i])) make_lazy(*sets[i], requests[i].per_peer, call << 32 | i);
+        if (is_lazy(requests[i])) make_lazy(*sets[i], requests[i], call << 32 | i);
       for_each_queue(requests, [&](std::size_t set, std::size_t place, std::size_t) {
         mine.push_back(sets[set]->get_queue_address(place));
       });
@@ -141,7 +141,8 @@ class joined_nics {
   }
   // The set outlives its lazy_set, which its stop() ends.
   template <class Set>
-  void make_lazy(Set& set, std::uint32_t per_peer, std::uint64_t number) {
+  void make_lazy(Set& set, const queue_request& r, std::uint64_t number) {
+    const std::uint32_t per_peer = r.per_peer;
     const auto make = [&set, per_peer](int pe) {
       set.make_to(pe);
       std::vector<queue_address> all;
@@ -149,16 +150,18 @@ class joined_nics {
         all.push_back(set.get_queue_address(static_cast<std::size_t>(pe) * per_peer + which));
       return all;
     };
-    const auto connect = [this, &set, per_peer](int pe, const std::vector<queue_address>& theirs) {
+    // One that fails is tried again, without those before it.
+    const auto connect = [this, &set, per_peer, joined = std::map<int, std::uint32_t>()](
+                             int pe, const std::vector<queue_address>& theirs) mutable {
       if (theirs.size() != per_peer || std::ranges::any_of(theirs, [](const auto& q) { return q.number == 0; }))
         fail(XIO_ERR_PEER,
              "PE {} has {} queue pairs for this PE's {}; create contexts with the same attributes on "
              "every PE",
              pe, theirs.size(), per_peer);
-      for (std::uint32_t which = 0; which < per_peer; ++which)
+      for (auto& which = joined[pe]; which < per_peer; ++which)
         join(set, static_cast<std::size_t>(pe) * per_peer + which, static_cast<std::size_t>(pe), theirs[which]);
     };
-    set.lazy() = std::make_unique<lazy_set>(*connector_, number, lazy_set::maker{make, connect});
+    set.lazy() = std::make_unique<lazy_set>(*connector_, number, lazy_set::maker{make, connect, r.peers});
   }
   std::uint32_t queues_to_each(const std::vector<queue_request>& requests) const {
     std::uint32_t all = 0;

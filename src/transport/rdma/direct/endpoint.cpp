@@ -142,7 +142,15 @@ class direct_queues final : public queue_set {
   }
   void make_to(int pe) {
     const std::size_t at = static_cast<std::size_t>(pe) * per_peer_;
-    if (queues_[at + per_peer_ - 1] == nullptr) make(static_cast<std::size_t>(pe), add_states(per_peer_), 0);
+    if (queues_[at] != nullptr) return;
+    const gpu::buffer& states = add_states(per_peer_);
+    try {
+      make(static_cast<std::size_t>(pe), states, 0);
+    } catch (...) {
+      for (std::size_t which = 0; which < per_peer_; ++which) queues_[at + which].reset();
+      states_.pop_back();
+      throw;
+    }
   }
   std::unique_ptr<lazy_set>& lazy() { return lazy_; }
   void when_connected(std::function<void(int pe)> publish) override {
