@@ -70,6 +70,8 @@ void context::exclude(const std::vector<int>& pes) {
 }
 
 std::string context::silence_of(int pe) const {
+  for (const auto& set : queues_.pairs)
+    if (std::string why = set->silence_of(pe); !why.empty()) return why;
   const counted_queues there = connected_rings();
   for (std::size_t i = 0; i < there.rings.size(); ++i) {
     if (there.peers[i] != pe) continue;

@@ -111,6 +111,12 @@ void expect_put(const rig::team& t, uint64_t* to, int pe, xio_status_t wanted, c
   expect_put(t.ctx, to, pe, wanted, what);
 }
 
+void expect_life(const rig::team& t, int pe, xio_pe_life_t wanted) {
+  xio_pe_info_t info = XIO_PE_INFO_INIT;
+  MUST(xio_pe_state(t.world(), pe, &info));
+  rig::expect(info.life == wanted, "PE %d is %d: %s", pe, static_cast<int>(info.life), info.why);
+}
+
 [[noreturn]] void a_dead_peer(const rig::team& t) {
   auto* word = t.symmetric<uint64_t>(2);
   const int dead = t.n - 1;
@@ -131,17 +137,20 @@ void expect_put(const rig::team& t, uint64_t* to, int pe, xio_status_t wanted, c
 void without_descriptors(const rig::team& t) {
   auto* word = t.symmetric<uint64_t>(2);
   t.barrier();
+  if (t.me == 0) expect_put(t, word, 2, XIO_OK, "an op to PE 2");
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // until the link to it is given up: no descriptor comes back
+  t.barrier();
   if (t.me == 0) {
-    expect_put(t, word, 2, XIO_OK, "an op to PE 2");
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // attempts at other addresses give theirs back
-    const rlimit few{256, 256};                                   // the soft limit alone would be raised
+    const rlimit few{256, 256};  // the soft limit alone would be raised
     setrlimit(RLIMIT_NOFILE, &few);
     std::vector<int> taken;
     for (int fd; (fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) taken.push_back(fd);
     expect_put(t, word, 1, XIO_ERR_PEER, "an op that needs a descriptor");
+    expect_life(t, 1, XIO_PE_SILENT);
     expect_put(t, word, 2, XIO_OK, "an op to PE 2 without descriptors");
     for (const int fd : taken) close(fd);
     expect_put(t, word, 1, XIO_OK, "an op once there are descriptors");
+    expect_life(t, 1, XIO_PE_ALIVE);
   }
   t.barrier();
 }

@@ -116,6 +116,7 @@ void connector::end(std::uint64_t number, int pe, xio_status_t status, const std
       set.at(pe) = lazy_set::state::joined;
       throw;
     }
+    set.silences_.erase(pe);
     log::debug("queue pairs of set {} to PE {} are connected", number, pe);
   }
   // Nobody misses one that was asked for ahead.
@@ -149,6 +150,7 @@ void connector::reply(int pe, const pair_message& ask) {
     if (found == sets_.end())
       fail(XIO_ERR_STATE, "PE {} has destroyed the ctx that these queue pairs belong to", rank_);
     lazy_set& set = *found->second;
+    set.silences_.erase(pe);
     if (set.at(pe) == lazy_set::state::excluded) fail(XIO_ERR_STATE, "PE {} has excluded PE {}", rank_, pe);
     if (!set.is_wanted(pe)) fail(XIO_ERR_STATE, "PE {} reaches PE {} without queue pairs", rank_, pe);
     mine.queues = set.how_.make(pe);
@@ -190,6 +192,7 @@ bool connector::poll() {
       if (it != asks_.end()) step(*it);
     } catch (...) {
       const xio_status_t status = status_of_current_exception();
+      if (status == XIO_ERR_PEER) sets_.at(a.set)->silences_[a.pe] = last_error();
       end(a.set, a.pe, status, last_error());
     }
   }
@@ -243,6 +246,13 @@ void lazy_set::when_connected(std::function<void(int pe)> publish) {
   if (stopped_) return;
   const std::lock_guard hold(by_.lock_);
   publish_ = std::move(publish);
+}
+
+std::string lazy_set::silence_of(int pe) const {
+  if (stopped_) return "";
+  const std::lock_guard hold(by_.lock_);
+  const auto found = silences_.find(pe);
+  return found == silences_.end() ? "" : found->second;
 }
 
 void lazy_set::exclude(int pe) {

@@ -95,6 +95,7 @@ class lazy_set {
   void stop() noexcept;
   // See queue_set::when_connected.
   void when_connected(std::function<void(int pe)> publish);
+  std::string silence_of(int pe) const;
   bool is_connected(int pe) const { return at(pe) == state::connected; }
   // A view of no queue pair yet, which leads kernels to ask: `like` has what all views of the set have in common.
   dev::ring_view dormant(int pe, dev::ring_view like) const;
@@ -119,6 +120,7 @@ class lazy_set {
     int next, length, ahead;  // the PE that would continue it, asks in a row, and how many were begun ahead of the last
   };
   asked_row row_{-1, 0, 0};
+  std::map<int, std::string> silences_;  // why the last ask reached nobody
   bool stopped_ = false;
   gpu::buffer words_;  // the bell, and a word for each PE: see dormant.hpp
   gpu::buffer ring_;   // the ring_state of all dormant views

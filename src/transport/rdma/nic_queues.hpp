@@ -57,6 +57,7 @@ class nic_queues final : public queue_set {
   void when_connected(std::function<void(int pe)> publish) override {
     if (lazy_ != nullptr) lazy_->when_connected(std::move(publish));
   }
+  std::string silence_of(int pe) const override { return lazy_ == nullptr ? "" : lazy_->silence_of(pe); }
   // As joined_nics::create_queues wants them.
   queue_address get_queue_address(std::size_t place);
   dev::ring_view& view(std::size_t place) { return views_[place]; }

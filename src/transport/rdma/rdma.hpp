@@ -28,6 +28,8 @@ class queue_set {
   // Of a lazy set: publish(pe) is called by another thread when kernels have asked for its queue pairs to that PE and
   // they are connected, before those kernels go on. Not behind stop().
   virtual void when_connected(std::function<void(int pe)>) {}
+  // Of a lazy set: why the last attempt to reach that PE failed, or "".
+  virtual std::string silence_of(int) const { return ""; }
 };
 
 // Of local memory, by NIC.

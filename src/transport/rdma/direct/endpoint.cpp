@@ -156,6 +156,7 @@ class direct_queues final : public queue_set {
   void when_connected(std::function<void(int pe)> publish) override {
     if (lazy_ != nullptr) lazy_->when_connected(std::move(publish));
   }
+  std::string silence_of(int pe) const override { return lazy_ == nullptr ? "" : lazy_->silence_of(pe); }
   // Once all are connected: a queue pair that is not forgets what is posted on it.
   void watch_immediates(const immediate_plan& plan, const queue_request& request) {
     immediates_ = std::make_unique<immediate_watch>(plan, request, queues_);
