@@ -229,27 +229,28 @@ counted_queues context::connected_rings() const {
   return out;
 }
 
-// A thread of the library calls it while kernels run: a row names only views that are whole.
+// A thread of the library calls it while kernels run: a row names only views that are whole. It is called again where
+// it has thrown.
 void context::show_connected(std::uint32_t lane, int pe) {
-  dev::ring_view* first = nullptr;
+  std::size_t first = lane * rings_per_lane_;
+  while (ring_peers_[first] != pe) ++first;
+  auto* const shown = ring_rows_.as<dev::ring_view>() + first;
+  counted_queues made{this, labels_, {}, std::vector<int>(settings_.queues, pe), {}};
+  for (std::uint32_t which = 0; which < settings_.queues; ++which) {
+    made.rings.push_back(queues_.pairs[lane]->view(pe, which));
+    made.rings[which].index = rings_[first + which].index;
+    gpu::put_value(shown + which, made.rings[which]);
+  }
+  const bool is_new = dev::is_dormant(rings_[first]);
   {
     const std::lock_guard hold(rings_lock_);
-    std::uint32_t which = 0;
-    for (std::size_t i = lane * rings_per_lane_; i < (lane + std::size_t{1}) * rings_per_lane_; ++i) {
-      if (ring_peers_[i] != pe || !dev::is_dormant(rings_[i]) || which == settings_.queues) continue;
-      const std::uint32_t index = rings_[i].index;
-      rings_[i] = queues_.pairs[lane]->view(pe, which++);
-      rings_[i].index = index;
-      gpu::put_value(ring_rows_.as<dev::ring_view>() + i, rings_[i]);
-      if (first == nullptr) first = ring_rows_.as<dev::ring_view>() + i;
-      // Behind it, so that a kernel that loads it finds a view that is whole.
-      store_address(&ring_rows_.as<dev::ring_view>()[rings_.size() + i].rdma.dormant.ring,
-                    ring_rows_.as<dev::ring_view>() + i);
-    }
+    std::ranges::copy(made.rings, rings_.begin() + static_cast<std::ptrdiff_t>(first));
   }
-  waits_->show(connected_rings());
-  auto* row = peer_rows_.as<dev::peer_view>() + lane * n_pes() + static_cast<std::size_t>(pe);
-  if (first != nullptr) store_address(&row->rdma, first);
+  if (is_new) waits_->show(made);
+  // Kernels find them from here on.
+  for (std::uint32_t which = 0; which < settings_.queues; ++which)
+    store_address(&shown[rings_.size() + which].rdma.dormant.ring, shown + which);
+  store_address(&peer_rows_.as<dev::peer_view>()[lane * n_pes() + static_cast<std::size_t>(pe)].rdma, shown);
 }
 
 void context::fill_peers(std::uint32_t lane) {
@@ -339,6 +340,7 @@ void context::publish(wait_book& waits, std::uint64_t serial) {
   if (has_rings()) write_rings();
   waits_ = &waits;
   labels_ = fmt::format("ctx=\"{}\"", serial);
+  waits.forget(this);
   waits.show(connected_rings());
   for (std::uint32_t lane = 0; lane < queues_.pairs.size(); ++lane)
     queues_.pairs[lane]->when_connected([this, lane](int pe) { show_connected(lane, pe); });

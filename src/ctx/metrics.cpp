@@ -102,9 +102,11 @@ metrics::~metrics() {
 }
 
 void metrics::add(const counted_queues& q) {
-  forget(q.owner);
   const std::lock_guard hold(lock_);
-  queues_.push_back(q);
+  const auto known = std::ranges::find_if(queues_, [&](const auto& one) { return one.owner == q.owner; });
+  if (known == queues_.end()) return queues_.push_back(q);
+  known->rings.insert(known->rings.end(), q.rings.begin(), q.rings.end());
+  known->peers.insert(known->peers.end(), q.peers.begin(), q.peers.end());
 }
 
 void metrics::forget(const void* owner) {

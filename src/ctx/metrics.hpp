@@ -40,7 +40,7 @@ class metrics {
   metrics(const std::string& option, const membership& members, std::shared_ptr<wait_page> page, bool traced);
   ~metrics();  // the last counts are those that stay
 
-  // In the place of what its owner has shown before. Any thread.
+  // Beside what its owner has shown since it was forgotten. Any thread.
   void add(const counted_queues& q);
   // On return its rings are not read any more.
   void forget(const void* owner);

@@ -19,7 +19,7 @@ class wait_book {
   // From now on waits for these rings are noted, the first of which leads to PE peers[0], or all to a drive. More than
   // dev::k_queue_notes share places, and the newest has it.
   void show(const counted_queues& q, const char* drive = nullptr);
-  // On return nothing of the owner's rings is read any more.
+  // On return nothing of the owner's rings is read any more, and their counts are kept as they are now.
   void forget(const void* owner) {
     if (counts_) counts_->forget(owner);
   }

@@ -81,6 +81,13 @@ look "$work/m" "$work" "$begun"
 expect 'two worlds' 0 '' env XIO_ROUTE=rdma XIO_NIC_FAMILY=proxy XIO_METRICS="$work/two:1" "${moves[@]/%moves/twice}"
 python3 "$work/read.py" "$work/two.0" twice >"$work/said" 2>&1 || fail 'two worlds' "$work/said" "$work/two.0"
 
+# Queue pairs that are made one after the other count as those that are made at once.
+for how in eager lazy; do
+  expect "$how counts" 0 '' env XIO_ROUTE=rdma XIO_CONNECT=$how XIO_METRICS="$work/$how:60" "$xiorun" -n 3 "$builddir/tests/mpi/first_use"
+  awk '/^xio_ops_total/ { ops += $NF } END { print ops }' "$work/$how".? >"$work/$how"
+done
+diff "$work/eager" "$work/lazy" >"$work/said" || fail 'ops are counted twice, or not' "$work/said"
+
 # Live processes that were not told to write anything; one that is stopped tells nothing.
 if [ -x "$builddir/xio-info" ]; then
   env XIO_TIMEOUT_MS=60000 XIO_ROUTE=rdma XIO_MODEL_FAULTS=delay=1:50s "$xiorun" -n 2 --grace 0 \
