@@ -164,6 +164,22 @@ TEST(many_pes, quiet_and_waits_look_at_the_queues_that_were_used_and_at_no_other
   }
 }
 
+// The word says that there is one, and its address has not come.
+TEST_F(direct_ops, nothing_is_posted_by_the_view_of_no_queue_pair) {
+  ring_state state{};
+  u32 ask = k_ask_connected;
+  u64 bell = 0;
+  ring_view own{}, dormant{};
+  own.depth = 4;
+  dormant.state = &state;
+  dormant.rdma.doorbell = &bell;
+  dormant.rdma.dormant = {&ask, nullptr, &c};
+  EXPECT_EQ(connect_leaf(dormant, w, 0).status, XIO_ERR_TIMEOUT);
+  ask = k_ask_connected;
+  c.rings = dormant.rdma.dormant.ring = &own;
+  EXPECT_EQ(connect_leaf(dormant, w, 0).status, XIO_OK);
+}
+
 TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_not) {
   auto* dst = reinterpret_cast<u64*>(mine());
   const u64 source[4] = {1, 2, 3, 4};

@@ -26,13 +26,13 @@ XIO_DEVICE const ring_view* awake(const ring_view& r) {
 // the next op asks anew. Kernels only store k_ask_wanted, perhaps late: the host repeats what it said.
 constexpr u32 k_ask_none = 0, k_ask_wanted = 1, k_ask_connected = 2;
 
-// Asks the host for a queue pair, and waits for it.
+// Asks the host for a queue pair, and waits until its view is there, too: nothing is posted by this one.
 XIO_DEVICE xio_status_t wait_connected(const ring_view& at, const world_view& w, u64* since) {
   u32* const ask = view_field(at.rdma.dormant.ask);
   bool asked = false;
   for (;;) {
     const u32 word = load<scope::system, order::acquire>(ask);
-    if (word == k_ask_connected) break;
+    if (word == k_ask_connected && awake(at) != &at) break;
     if (word > k_ask_connected && asked) return static_cast<xio_status_t>(static_cast<int>(word));
     if (const xio_status_t failure = ring_failure(at); failure != XIO_OK) return failure;  // the ctx was stopped
     if (!asked) {
