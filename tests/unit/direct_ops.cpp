@@ -178,6 +178,9 @@ TEST_F(direct_ops, nothing_is_posted_by_the_view_of_no_queue_pair) {
   ask = k_ask_connected;
   c.rings = dormant.rdma.dormant.ring = &own;
   EXPECT_EQ(connect_leaf(dormant, w, 0).status, XIO_OK);
+  peers[1].atomic = route::rdma;
+  peers[1].rdma = &dormant;
+  EXPECT_EQ(flag_ring(c, 1), &own) << "a barrier looks for failures at the one that carries its flags";
 }
 
 TEST_F(direct_ops, strides_that_overflow_are_refused_and_the_last_that_fits_is_not) {

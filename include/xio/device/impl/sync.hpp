@@ -178,7 +178,7 @@ XIO_DEVICE xio_status_t complete_request(const ctx_view& c, xio_req_t request) {
 // The ring that the flags to a PE travel on, or null.
 XIO_DEVICE const ring_view* flag_ring(const ctx_view& c, u32 to) {
   const peer_view& peer = c.peers[to];
-  if (peer.atomic == route::rdma) return &rdma::queue_to(peer);
+  if (peer.atomic == route::rdma) return awake(rdma::queue_to(peer));
   return peer.atomic == route::sdma ? &sdma::queue_to(peer) : nullptr;
 }
 
