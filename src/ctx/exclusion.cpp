@@ -61,8 +61,8 @@ void context::exclude(const std::vector<int>& pes) {
   }
   stop_queues(pes);
   for (std::uint32_t lane = 0; lane < lanes() && !stopped_; ++lane) {
-    // A kernel may have posted meanwhile, when it had looked before.
-    if (lose_rings(lane, pes, has_lost_since)) lost[lane] = true;
+    // A kernel may have posted meanwhile, when it had looked before, or a queue pair been made.
+    if (lose_rings(lane, pes, [](const auto& r) { return exclude_ring(r) || has_lost_since(r); })) lost[lane] = true;
     std::uint32_t kept = 0;
     if (lost[lane]) gpu::copy(&kept, &view()[lane].error, sizeof kept);
     if (lost[lane] && kept == 0) gpu::put_value(&view()[lane].error, static_cast<std::uint32_t>(XIO_ERR_PEER));
