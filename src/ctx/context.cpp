@@ -113,11 +113,13 @@ void context::prepare(engines& e) {
   rings_per_lane_ = count_rings(settings_, plan_);
   constexpr auto device = gpu::place::device;
   views_ = static_cast<dev::ctx_view*>(graveyard::take(lanes() * sizeof(dev::ctx_view), gpu::purpose::own));
-  peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device);
+  const bool lazy = uses_rdma_ && e.open_rdma().is_lazy(lane_request());
+  const auto rows = lazy ? gpu::purpose::tables : gpu::purpose::own;
+  peer_rows_ = gpu::buffer((has_rings() ? lanes() : 1) * n_pes() * sizeof(dev::peer_view), device, 256, rows);
   stream_failed_ = gpu::buffer(sizeof(std::uint32_t), gpu::place::shared);
   if (settings_.pool != 0)
     pool_used_ = gpu::buffer((settings_.pool + k_word_bits - 1) / k_word_bits * sizeof(std::uint64_t), device);
-  if (has_rings()) ring_rows_ = gpu::buffer(2 * lanes() * rings_per_lane_ * sizeof(dev::ring_view), device);
+  if (has_rings()) ring_rows_ = gpu::buffer(2 * lanes() * rings_per_lane_ * sizeof(dev::ring_view), device, 256, rows);
   if (plan_.needs(dev::route::rdma)) {
     // Host memory: the NIC's completion and its result then travel the same way and cannot overtake each other.
     scratch_ = gpu::buffer(lanes() * k_scratch_words * sizeof(std::uint64_t), gpu::place::shared, gpu::page_size());

@@ -11,7 +11,7 @@ namespace xio::gpu {
 // The purpose of a piece of memory.
 enum class purpose {
   own,          // the GPU's kernels alone, while they run: any kind will do
-  tables,       // what kernels read and the host changes meanwhile: rows of registered memory and of drives
+  tables,       // what kernels read and the host changes meanwhile: rows of registered memory, drives, PEs
   rings,        // entries that kernels write and engines fetch
   completions,  // what engines write and kernels poll
   flags,        // words of host threads and kernels

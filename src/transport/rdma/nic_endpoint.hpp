@@ -33,6 +33,7 @@ class nic_endpoint final : public endpoint {
   bool has_failed() const override;
   bool reaches(int pe) const override { return !needs_mapping_ || heaps_[static_cast<std::size_t>(pe)] != nullptr; }
   bool takes_immediates() const override { return desk_ != nullptr; }
+  bool is_lazy(const queue_request& r) const override { return joined_.is_lazy(r); }
   memory_keys register_memory(void* base, std::size_t bytes) override;
   void unregister_memory(void* base) override { joined_.unregister_memory(base, name_); }
   std::vector<std::unique_ptr<queue_set>> create_queues(const std::vector<queue_request>& requests) override;

@@ -97,7 +97,8 @@ nic_queues::block& nic_queues::add_block(std::size_t count) {
   b.slots = gpu::buffer(count * each.slots, style_.where.submission, 256, gpu::purpose::rings);
   b.completions = gpu::buffer(count * each.completion, style_.where.completion, 256, gpu::purpose::completions);
   b.words = gpu::buffer(count * k_word_lines * k_line, style_.where.doorbell, 256, gpu::purpose::rings);
-  b.device = gpu::buffer(count * device_bytes(depth), gpu::place::device);
+  b.device = gpu::buffer(count * device_bytes(depth), gpu::place::device, 256,
+                         lazy_ != nullptr ? gpu::purpose::tables : gpu::purpose::own);
   for (const auto& nic : nics_)
     if (f.registered_slots && count != 0)
       b.slot_keys.push_back((*nic)->register_memory(b.slots.data(), b.slots.size(), proxy::local_read));

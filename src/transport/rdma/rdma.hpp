@@ -79,6 +79,8 @@ class endpoint {
   virtual bool reaches(int pe) const = 0;
   // Whether immediates that come are put into the inboxes of queue_request.
   virtual bool takes_immediates() const { return false; }
+  // Whether the queue pairs of such a set are made while kernels run.
+  virtual bool is_lazy(const queue_request&) const { return false; }
   virtual memory_keys register_memory(void* base, std::size_t bytes) = 0;
   virtual void unregister_memory(void* base) = 0;
   // A set for each request. Collective: all PEs take part in one exchange, also those that have failed before it, and

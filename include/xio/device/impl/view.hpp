@@ -183,8 +183,8 @@ static_assert(offsetof(ring_view, rdma) == 48 && offsetof(ring_view, nvme) == 48
 // that fences take the row for one of several ways, and look closer.
 enum class route : std::uint8_t { none = 0, direct = 1, rdma = 2, sdma = 3, excluded = 4, excluded_bulk = 5 };
 
-// One per PE of the world. The host changes the ways of a PE that is excluded, and nothing else, under kernels that
-// run.
+// One per PE of the world. The host changes the ways of a PE that is excluded, and where queue pairs lie that are made
+// at first use, and nothing else, under kernels that run.
 struct peer_view {
   unsigned char* direct;     // the peer's heap in this address space, or null
   route small;               // blocking, scalar and fetching ops
