@@ -32,6 +32,7 @@ struct fake {
   std::size_t host_memory_moves_by = 0;  // registered pages, for the GPU
   std::vector<std::string> pages;        // calls that map and unmap pages of registers
   bool dmabufs = true;
+  int kernels = 0;                     // that clear memory
   int retained = 0;                    // handles
   std::atomic<bool> capturing{false};  // some stream, in global mode
   std::atomic<bool> disturbed{false};  // and a call has ended that

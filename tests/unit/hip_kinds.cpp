@@ -68,6 +68,14 @@ TEST_F(hip_kinds, tables_are_in_ordinary_memory_where_kernels_see_others_writes_
   unsetenv("HSA_FORCE_FINE_GRAIN_PCIE");
 }
 
+// Kernels that wait for it may leave no room for one.
+TEST_F(hip_kinds, memory_of_queues_is_cleared_by_no_kernel) {
+  start("gfx942");
+  const int before = g.kernels;
+  const buffer b(1 << 20, place::device);
+  EXPECT_EQ(g.kernels, before);
+}
+
 TEST_F(hip_kinds, heaps_are_as_the_table_or_the_variable_says) {
   const auto flags = [](heap_kind kind) {
     g.taken.clear();
