@@ -187,7 +187,7 @@ void member_links::add_to(std::vector<pollfd>& polled) const {
     if (const auto& a = at(attempts_, pe); a.race != nullptr) a.race->add_to(polled);
 }
 
-// What is idle costs a place in one call of poll(), and no call of its own.
+// An idle link costs a place in one call of poll(), and no call of its own.
 std::vector<std::pair<int, frame>> member_links::poll(int ms) {
   std::vector<pollfd> polled;
   add_to(polled);

@@ -74,8 +74,8 @@ class member_links {
   sealed_link take(int pe);
   // Says no more, and keeps the link until what was sent has had time to arrive.
   void part(sealed_link l);
-  // Those by which no frame has come or gone since the last call. What is sent by one that the other end parts with is
-  // lost, and has() shows it.
+  // Those by which no frame has come or gone since the last call. A frame that is sent by one with which the other end
+  // parts is lost, and has() shows it.
   void part_unused();
   void part_all();
   // Nothing but the listeners is looked at.

@@ -226,7 +226,7 @@ lazy_set::lazy_set(connector& by, std::uint64_t number, maker how)
       number_(number),
       states_(static_cast<std::size_t>(by.size_)),
       words_((k_first_ask + states_.size()) * sizeof(std::uint32_t), gpu::place::shared),
-      ring_(sizeof(dev::ring_state), gpu::place::device) {
+      ring_(sizeof(dev::ring_state), gpu::place::device, 256, gpu::purpose::tables) {
   const std::lock_guard hold(by_.lock_);
   by_.sets_[number_] = this;
 }

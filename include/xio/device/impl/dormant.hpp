@@ -17,7 +17,7 @@ XIO_DEVICE bool is_dormant(const ring_view& r) { return r.depth == 0; }
 // The view to use in place of `r`, by any lane: the queue pair's own, where it is connected by now. Kernels may hold
 // the old one for long, in registers or in their scalar cache.
 XIO_DEVICE const ring_view* awake(const ring_view& r) {
-  if (!is_dormant(r)) return &r;
+  if (!k_connects_late || !is_dormant(r)) return &r;
   const ring_view* own = load<scope::agent, order::acquire>(&r.rdma.dormant.ring);
   return own != nullptr ? own : &r;
 }

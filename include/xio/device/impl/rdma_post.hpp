@@ -266,7 +266,7 @@ XIO_DEVICE xio_status_t post_by_leaf(const world_view& w, const ring_view& first
   u64 since = 0;
   bool row = IsValue && !converged_lanes().alone();
   for (;;) {
-    if (view_field(uniform(*ring).depth) == 0) [[unlikely]] {
+    if (k_connects_late && view_field(uniform(*ring).depth) == 0) [[unlikely]] {
       const waited done = connect_leaf(*ring, w, since);
       if (done.status != XIO_OK) return done.status;
       since = done.since;

@@ -18,7 +18,7 @@ XIO_DEVICE u64 drain_again(const ring_view& ring, ring_kind kind, u64 completed)
   if constexpr (k_has_sdma)
     if (!k_has_rdma || kind == ring_kind::sdma)
       return sdma_codec::drain(ring_in_registers<sdma_codec>(again(ring)), completed);
-  if constexpr (k_has_rdma)
+  if constexpr (k_has_rdma && k_connects_late)
     return rdma::with_kind(kind, [&](auto family) XIO_INLINE_LAMBDA {
       using family_codec = decltype(family);
       return family_codec::drain(ring_in_registers<family_codec>(again(ring)), completed);
@@ -35,7 +35,7 @@ XIO_LEAF waited wait_leaf(const ring_view& ring, const world_view* w, u64 upto, 
     const ring_view* at = &uniform(ring);
     ring_view r = head_in_registers(*at);
     if (r.kind == ring_kind::none) return;
-    if constexpr (k_has_rdma)
+    if constexpr (k_has_rdma && k_connects_late)
       if (r.depth == 0) [[unlikely]] {
         at = &uniform(*awake(*at));
         r = head_in_registers(*at);

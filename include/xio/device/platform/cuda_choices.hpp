@@ -45,6 +45,7 @@ constexpr u32 k_looks_under_way = 2;
 constexpr u32 k_polls_in_line = 12;
 constexpr bool k_has_predicates = true;
 constexpr bool k_has_pairs = true;
+constexpr bool k_connects_late = false;
 
 }  // namespace xio::dev
 

@@ -31,6 +31,7 @@ constexpr bool k_stores_follow_loads = false;
 // A few scalar instructions: a second copy of what posts is dearer.
 constexpr bool k_lone_lanes_apart = false;
 constexpr bool k_has_pairs = false;
+constexpr bool k_connects_late = true;
 template <class T>
 using held = const T&;
 #endif

@@ -223,6 +223,7 @@ XIO_DEVICE u16 half_of_float(float value);
 //                           k_alone_in_flight of one thread where a function copies for it
 //   k_looks_together        words that one look takes, where there are many to look at
 //   k_watches_by_fence      words that peers change are watched by relaxed loads and one fence; else each load acquires
+//   k_connects_late         the host may make queue pairs while kernels run (XIO_CONNECT)
 //   k_has_hdp               kernels may have to flush a host data path
 //   k_pauses_at_once        even the first turns of a waiting loop must give way
 //   k_beat_log2             of the ticks of wall_clock() between two notes of a wait that lasts, 30 to 45 ms;
