@@ -2,16 +2,9 @@
 // How PEs find each other and exchange small messages while a world is set up and torn down.
 // Nothing here is on a data path. Calls are collective over the world and made by one thread at a time.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/options.hpp"

@@ -2,9 +2,7 @@
 // One point in time that bounds a whole call, however many waits the call is made of.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <climits>
-#include <cstdint>
 
 #include "base/run_clock.hpp"
 

@@ -2,9 +2,7 @@
 // Exchanges of some of a world's ranks, of which the others know nothing: by a star of their own, around the lowest of
 // them. Its links are made with the first exchange.
 #pragma once
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 
 #include "bootstrap/member_star.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstring>
-#include <string>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/mac.hpp"

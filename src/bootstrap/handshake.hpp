@@ -11,12 +11,8 @@
 // E and F agree on (base/ephemeral_key.hpp), one for each direction: an attacker that learns `key` later cannot open
 // frames that were recorded.
 #pragma once
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
 
 #include "base/ephemeral_key.hpp"
 #include "bootstrap/key.hpp"

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <string_view>
 
 #include "base/error.hpp"
 #include "base/mac.hpp"

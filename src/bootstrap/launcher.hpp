@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The launcher that started this process, and the number of processes that it started.
 #pragma once
-#include <optional>
-#include <string>
-
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 
 namespace xio::bootstrap {

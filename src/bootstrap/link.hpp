@@ -6,12 +6,6 @@
 // The nonce of a frame is its number in its direction and the length is under the tag (base/crypto.hpp), so a frame
 // that was altered, cut, repeated, left out or moved does not open.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/socket.hpp"
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A star of some ranks around the lowest of them, made of links between members.
 #pragma once
-#include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "bootstrap/member_links.hpp"
-#include "bootstrap/pe_set.hpp"
 #include "bootstrap/tcp.hpp"
 
 namespace xio::bootstrap {

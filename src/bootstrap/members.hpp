@@ -3,13 +3,6 @@
 // a star around the lowest of them, and the agreement on the next view. The channel that made the world is not used any
 // more but to end it.
 #pragma once
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/member_star.hpp"
 #include "bootstrap/view.hpp"

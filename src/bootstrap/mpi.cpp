@@ -5,7 +5,6 @@
 // When a PE dies, Open MPI's mpirun ends all the others; XIO_ERR_PEER is seen only where the launcher lets them live.
 #include "config.h"
 
-#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/launcher.hpp"
 
 #ifdef HAVE_MPI

@@ -3,11 +3,6 @@
 // not say who sent a message): 64 bits to address a message by, which nobody but the two can tell beforehand, and
 // ChaCha20-Poly1305 under a key of the pair and direction with the message's number as nonce.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/key.hpp"
 

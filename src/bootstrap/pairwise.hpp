@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A channel in which each rank sends straight to each other one: the part that MPI and UCX have in common.
 #pragma once
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "base/error.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/cells.hpp"
 
 namespace xio::bootstrap {
 

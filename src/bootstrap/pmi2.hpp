@@ -7,13 +7,9 @@
 // turn.
 #pragma once
 #include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "base/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/deadline.hpp"
 
 namespace xio::bootstrap {
 

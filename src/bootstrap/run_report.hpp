@@ -2,10 +2,6 @@
 // xiorun's report of PEs that have ended: a file that XIO_RUN_REPORT names, by which ranks that wait for one of them
 // know at once that it does not come. xiorun writes it, src/tools/xiorun/report.cpp.
 #pragma once
-#include <cstdint>
-#include <string>
-
-#include "base/unique_fd.hpp"
 #include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {

@@ -11,7 +11,6 @@
 #include "base/descriptors.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "base/options.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/resolve.hpp"
 

@@ -2,10 +2,6 @@
 // Stream sockets as the TCP bootstrap needs them: non-blocking, owned, and never waiting past a deadline.
 #pragma once
 #include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/socket_address.hpp"

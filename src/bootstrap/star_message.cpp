@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/bytes.hpp"
 #include "bootstrap/star_message.hpp"

@@ -11,11 +11,6 @@
 //
 // Integers are little-endian. Pure but for the links.
 #pragma once
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "bootstrap/cells.hpp"
 #include "bootstrap/link.hpp"
 

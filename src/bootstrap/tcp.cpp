@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The TCP channel: settings, and exchanges over the star of proven links.
-#include "bootstrap/bootstrap.hpp"
-
 #include <poll.h>
 
 #include <algorithm>
 #include <charconv>
 #include <numeric>
-#include <optional>
 
 #include "base/log.hpp"
 #include "bootstrap/launcher.hpp"

@@ -2,17 +2,10 @@
 // The two ways into a TCP world: the root assembles it, every other rank joins it. The world is a star: each rank has
 // one connection, to the root. The root is rank 0, or in a world by unique id the rank that made the id.
 #pragma once
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/key.hpp"
 #include "bootstrap/link.hpp"
 #include "bootstrap/pe_set.hpp"
-#include "bootstrap/socket.hpp"
 
 namespace xio::bootstrap {
 

@@ -13,7 +13,6 @@
 #include <climits>
 #include <deque>
 #include <map>
-#include <utility>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Connecting the ranks, as every rank but the root does it.
-#include <poll.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <memory>
 #include <optional>
 
 #include "base/connect_race.hpp"

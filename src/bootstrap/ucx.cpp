@@ -2,7 +2,6 @@
 // The UCX channel: every rank sends its part to every other rank, sealed, with a tag that only the two know.
 #include "config.h"
 
-#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/pmi2.hpp"
 

@@ -5,14 +5,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <mutex>
-#include <span>
-#include <string_view>
 
 #include "base/descriptors.hpp"
 #include "base/fnv.hpp"

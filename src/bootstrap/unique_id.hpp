@@ -8,9 +8,6 @@
 // the upper ones; the addresses of IPv4 come first, and of each family the likeliest way first. `check` is a hash of
 // all before it: it finds an id that was cut or damaged on its way.
 #pragma once
-#include <memory>
-#include <vector>
-
 #include "base/socket_address.hpp"
 #include "base/unique_fd.hpp"
 #include "bootstrap/bootstrap.hpp"

@@ -14,13 +14,10 @@
 //
 // quorum S of a view V: S and D are all of V, or 2|S| > |V|, or 2|S| = |V| and S has the lowest of V.
 #pragma once
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "bootstrap/pe_set.hpp"
 

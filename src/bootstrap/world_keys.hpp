@@ -9,14 +9,7 @@
 // it; without either, listeners still learn nothing, but an attacker that can alter the ranks' messages can read and
 // change all that the keys protect.
 #pragma once
-#include <memory>
-#include <optional>
-#include <string_view>
-#include <vector>
-
 #include "base/ephemeral_key.hpp"
-#include "base/error.hpp"
-#include "base/options.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/key.hpp"
 

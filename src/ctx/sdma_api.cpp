@@ -13,7 +13,6 @@
 #include "gpu/memory.hpp"
 #include "transport/sdma/host_copier.hpp"
 #include "transport/software.hpp"
-#include "xio/device/impl/sdma.hpp"
 #include "xio/sdma.h"
 
 namespace xio {

@@ -7,7 +7,6 @@
 #include "ctx/argument_text.hpp"
 #include "ctx/engines.hpp"
 #include "ctx/handles.hpp"
-#include "xio/device/impl/view.hpp"
 #include "xio/xio.h"
 
 namespace xio {

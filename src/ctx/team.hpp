@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Teams on the host: their members, and the memory that they hold.
 #pragma once
-#include <cstddef>
-
 #include "bootstrap/groups.hpp"
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"

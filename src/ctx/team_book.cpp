@@ -2,7 +2,6 @@
 #include "ctx/team_book.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <random>
 #include <span>

@@ -2,8 +2,6 @@
 // Carries the neutral ops of one queue pair to its peer. Ops begin and end in order; how many are under way at once is
 // the executor's own affair.
 #pragma once
-#include <cstdint>
-
 #include "proxy/op.hpp"
 
 namespace xio::proxy {

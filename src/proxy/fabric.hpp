@@ -3,9 +3,7 @@
 // connected through it one by one. All calls but the constructor are made under the NIC's lock.
 #pragma once
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/sleeper.hpp"
 #include "proxy/executor.hpp"

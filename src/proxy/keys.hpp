@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory keys: which bytes a key opens, and for what.
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <vector>
 

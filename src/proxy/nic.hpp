@@ -3,11 +3,8 @@
 // completes in error and its queue pair is dead.
 #pragma once
 #include <atomic>
-#include <memory>
-#include <vector>
 
 #include "progress/machine.hpp"
-#include "progress/turn_lock.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/queue_pair.hpp"

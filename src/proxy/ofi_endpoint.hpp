@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <deque>
-#include <string>
 #include <unordered_map>
 
 #include "proxy/ofi_provider.hpp"

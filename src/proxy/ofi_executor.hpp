@@ -3,7 +3,6 @@
 // to other peers share. A message that the provider would not keep in order is posted when those before it have
 // completed.
 #pragma once
-#include <chrono>
 #include <map>
 #include <memory>
 

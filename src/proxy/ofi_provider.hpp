@@ -5,7 +5,6 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

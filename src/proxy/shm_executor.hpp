@@ -2,7 +2,6 @@
 // Both ends' memory is mapped in this process: ops are copies and atomics, one at a time.
 #pragma once
 #include "base/run_clock.hpp"
-#include "proxy/fabric.hpp"
 #include "proxy/immediate_desk.hpp"
 #include "proxy/memory_ops.hpp"
 #include "proxy/shm_gates.hpp"

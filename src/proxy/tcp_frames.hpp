@@ -8,8 +8,6 @@
 // Little-endian (xio/wire/endian.hpp says so of every platform). Everything in a frame is hostile until checked, though
 // the record was authentic: the peer may be broken.
 #pragma once
-#include <cstdint>
-
 #include "proxy/op.hpp"
 #include "xio/wire/endian.hpp"
 

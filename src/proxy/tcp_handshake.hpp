@@ -4,7 +4,6 @@
 // stranger gets no further than the first message that it cannot make.
 #pragma once
 #include <optional>
-#include <vector>
 
 #include "base/connect_race.hpp"
 #include "base/run_clock.hpp"

@@ -3,7 +3,6 @@
 // Pure.
 #pragma once
 #include <array>
-#include <cstdint>
 #include <string>
 
 #include "proxy/fabric.hpp"

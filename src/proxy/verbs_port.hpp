@@ -3,11 +3,6 @@
 #pragma once
 #include <infiniband/verbs.h>
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
-
 #include "gpu/gpu.hpp"
 #include "proxy/verbs_address.hpp"
 

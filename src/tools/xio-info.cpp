@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <iterator>
 
-#include "base/error.hpp"
 #include "tools/refuse.hpp"
 #include "tools/standard_streams.hpp"
 #include "tools/xio-info/job_report.hpp"

@@ -9,9 +9,6 @@
 
 #include <filesystem>
 
-#include "base/error.hpp"
-#include "base/options.hpp"
-#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/launcher.hpp"
 #include "config.h"
 #include "tools/command_line.hpp"

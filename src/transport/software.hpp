@@ -2,8 +2,6 @@
 // The software devices of this build, behind the interfaces by which the transports drive them. software.cpp is the one
 // file of src/transport that knows the model.
 #pragma once
-#include <span>
-
 #include "base/error.hpp"
 #include "base/option_words.hpp"
 #include "base/payload.hpp"

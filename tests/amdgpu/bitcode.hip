@@ -2,7 +2,6 @@
 // The bitcode of python/xio/_device.hip in a kernel, as Triton's kernels have it: by its symbols, with the ctx as a
 // word.
 #include <xio/stream.h>
-#include <xio/xio.h>
 
 #include "../mpi/rig.hpp"
 

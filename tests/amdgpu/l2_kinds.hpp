@@ -2,7 +2,6 @@
 // The beginning of all tests of the L2s: kinds of memory, by where it lies and how caches may keep it, and a workgroup
 // before an L2.
 #pragma once
-#include "amdgpu/memory/address_space.hpp"
 #include "amdgpu/memory/l2_cache.hpp"
 #include "amdgpu/opcodes.hpp"
 

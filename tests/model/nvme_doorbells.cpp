@@ -5,9 +5,7 @@
 
 #include "model/nvme/mmio_bridge.hpp"
 #include "nvme_rig.hpp"
-#include "transport/nvme/doorbell_keeper.hpp"
 #include "transport/nvme/doorbell_trial.hpp"
-#include "transport/nvme/doorbells.hpp"
 #include "transport/nvme/mmio_bridge.hpp"
 
 using namespace xio;

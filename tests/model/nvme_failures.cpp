@@ -6,7 +6,6 @@
 #include "full_disk.hpp"
 #include "nvme_rig.hpp"
 #include "xio/hip.h"
-#include "xio/xio.h"
 #include "xio/xio_device.hpp"
 
 using namespace xio;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Jobs that stand still on purpose, until XIO_TIMEOUT_MS: hang NAME [FILE]. tests/tools/hang.sh has for each what
 // xio-info --job has to say first. And some that end (ends()), for tests/tools/metrics.sh.
-#include <unistd.h>
 #include <xio/stream.h>
 
 #include <csignal>

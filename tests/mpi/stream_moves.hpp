@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Calls on a stream that move data: what each leaves, by sizes, in poisoned memory.
 #pragma once
-#include <unistd.h>
 #include <xio/stream.h>
-
-#include <string>
 
 #include "rig.hpp"
 

@@ -6,10 +6,7 @@
 #include "gpu/gpu.hpp"
 #include "refusal.hpp"
 #include "sysfs_tree.hpp"
-#include "transport/nvme/nvme.hpp"
 #include "transport/nvme/vfio_controller.hpp"
-#include "transport/nvme/vfio_function.hpp"
-#include "transport/nvme/vfio_lender.hpp"
 #include "transport/nvme/vfio_space.hpp"
 #include "transport/nvme/vfio_type1.hpp"
 

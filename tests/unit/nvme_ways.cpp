@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Before a drive is opened: the ways to it, the trial of its memory, and pages that are lost.
-#include "base/unique_fd.hpp"
-#include "gpu/gpu.hpp"
 #include "played_vfio.hpp"
 #include "refusal.hpp"
 #include "says.hpp"
@@ -9,7 +7,6 @@
 #include "transport/nvme/lost_pages.hpp"
 #include "transport/nvme/memory_trial.hpp"
 #include "transport/nvme/vfio_device.hpp"
-#include "transport/nvme/vfio_space.hpp"
 
 namespace xio::nvme {
 namespace {

@@ -2,7 +2,6 @@
 // The stand-in for a vendor's library judged itself: one call that is right, then each that breaks one rule, with the
 // errno that it must get. Structures end where memory ends, so that a library that reads more is seen.
 #include <dlfcn.h>
-#include <infiniband/verbs.h>
 #include <sys/mman.h>
 
 #include <cerrno>

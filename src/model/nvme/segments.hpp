@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A command's data, gathered from bus addresses as its pointer names them.
 #pragma once
-#include <algorithm>
-
 #include "model/nvme/dma.hpp"
 #include "xio/wire/nvme.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One kernel of a test from its launch to its summary: records, progress, Ctrl-C.
 #pragma once
-#include <functional>
-
 #include "gpu/gpu.hpp"
 #include "tools/statistics.hpp"
 #include "tools/xio-tester/device.hpp"

@@ -14,7 +14,6 @@
 #include "base/options.hpp"
 #include "progress/machine.hpp"
 #include "transport/nvme/io_queue.hpp"
-#include "xio/device/impl/view.hpp"
 
 namespace xio::nvme {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Memory that a drive of the kernel module reaches: pinned by the module, under the addresses that the drive must use.
 #pragma once
-#include <functional>
 #include <mutex>
 
 #include "gpu/gpu.hpp"

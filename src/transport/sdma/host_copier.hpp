@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies that host threads give to a copy engine: a queue whose producer is the host.
 #pragma once
-#include <chrono>
 #include <mutex>
 #include <thread>
 

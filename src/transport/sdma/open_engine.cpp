@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Which backend plays the copy engine: the GPU's own where it can, else the software engine, and says which and why.
-#include <vector>
-
-#include "base/error.hpp"
 #include "base/log.hpp"
 #include "gpu/gpu.hpp"
 #include "transport/sdma/generation.hpp"

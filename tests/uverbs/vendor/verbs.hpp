@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <initializer_list>
 #include <set>
-#include <vector>
 
 #include "transport/rdma/uverbs/call.hpp"
 
