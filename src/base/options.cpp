@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <type_traits>

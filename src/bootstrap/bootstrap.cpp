@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/bootstrap.hpp"
 
-#include <algorithm>
-
 #include "base/log.hpp"
 #include "bootstrap/launcher.hpp"
 #include "bootstrap/pmi2.hpp"

@@ -2,7 +2,6 @@
 // How PEs find each other and exchange small messages while a world is set up and torn down.
 // Nothing here is on a data path. Calls are collective over the world and made by one thread at a time.
 #pragma once
-#include <cstring>
 #include <memory>
 #include <type_traits>
 

@@ -3,7 +3,6 @@
 // them. Its links are made with the first exchange.
 #pragma once
 #include <map>
-#include <optional>
 
 #include "bootstrap/member_star.hpp"
 #include "bootstrap/unique_id.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/mac.hpp"

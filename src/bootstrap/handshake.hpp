@@ -11,9 +11,6 @@
 // E and F agree on (base/ephemeral_key.hpp), one for each direction: an attacker that learns `key` later cannot open
 // frames that were recorded.
 #pragma once
-#include <cstdint>
-#include <optional>
-
 #include "base/ephemeral_key.hpp"
 #include "bootstrap/key.hpp"
 

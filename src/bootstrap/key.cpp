@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/mac.hpp"

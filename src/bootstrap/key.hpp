@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The secret that every rank of a world is given.
 #pragma once
-#include <array>
-#include <cstddef>
-#include <span>
-#include <string>
-
 #include "base/options.hpp"
 
 namespace xio::bootstrap {

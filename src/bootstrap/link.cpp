@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <poll.h>
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "base/peer_word.hpp"
 #include "bootstrap/bytes.hpp"

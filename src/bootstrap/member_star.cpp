@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/member_star.hpp"
 
-#include <array>
-
 #include "base/error.hpp"
 #include "bootstrap/bytes.hpp"
 

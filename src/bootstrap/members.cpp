@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/members.hpp"
 
-#include <algorithm>
-#include <chrono>
-
 #include "base/log.hpp"
 #include "bootstrap/unique_id.hpp"
 

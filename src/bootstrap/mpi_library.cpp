@@ -8,11 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <optional>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/kept_handlers.hpp"

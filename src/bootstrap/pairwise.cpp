@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bootstrap/pairwise.hpp"
 
-#include <array>
-
 #include "bootstrap/bytes.hpp"
 
 namespace xio::bootstrap {

@@ -8,9 +8,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
-#include <optional>
 
 #include "base/crypto.hpp"
 #include "bootstrap/unique_id.hpp"

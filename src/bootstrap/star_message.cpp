@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
+#include "bootstrap/star_message.hpp"
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/bytes.hpp"
-#include "bootstrap/star_message.hpp"
 
 namespace xio::bootstrap {
 

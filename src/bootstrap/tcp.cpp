@@ -2,7 +2,6 @@
 // The TCP channel: settings, and exchanges over the star of proven links.
 #include <poll.h>
 
-#include <algorithm>
 #include <charconv>
 #include <numeric>
 

@@ -8,9 +8,7 @@
 // reason.
 #include <poll.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <deque>
 #include <map>
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Connecting the ranks, as every rank but the root does it.
-#include <algorithm>
 #include <cerrno>
-#include <climits>
-#include <optional>
 
 #include "base/connect_race.hpp"
 #include "base/descriptors.hpp"

@@ -4,8 +4,6 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <cstring>
 #include <deque>
 #include <fstream>
 #include <mutex>

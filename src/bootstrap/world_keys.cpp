@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <utility>
+#include "bootstrap/world_keys.hpp"
 
 #include "base/mac.hpp"
 #include "bootstrap/bytes.hpp"
-#include "bootstrap/world_keys.hpp"
 
 namespace xio::bootstrap {
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/agreement.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/error.hpp"
 #include "base/fnv.hpp"
 #include "base/peer_word.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C boundary: checks pointers, catches exceptions, calls the world.
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
-#include <set>
 
 #include "base/backends.hpp"
 #include "base/log.hpp"

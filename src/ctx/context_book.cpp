@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/context_book.hpp"
 
-#include <algorithm>
-#include <bit>
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "ctx/attempt.hpp"

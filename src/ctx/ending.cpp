@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // How contexts end, and begin again. docs/ordering.md has the contract, docs/decisions/0080 the reasons.
-#include <algorithm>
-#include <chrono>
-
 #include "base/error.hpp"
 #include "ctx/attempt.hpp"
 #include "ctx/context_book.hpp"

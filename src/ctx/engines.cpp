@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/engines.hpp"
 
-#include <algorithm>
-
 #include "base/backends.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"

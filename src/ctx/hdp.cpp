@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/hdp.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include "base/log.hpp"
 #include "memory/hdp_facts.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The HDP of a world: which engines could flush it, and the ring to oneself that a ctx then needs.
 #pragma once
-#include <functional>
-
 #include "ctx/engines.hpp"
 #include "memory/hdp_flusher.hpp"
 

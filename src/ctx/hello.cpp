@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/fnv.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/membership.hpp"
 
-#include <cstring>
-
 #include "base/fnv.hpp"
 #include "base/log.hpp"
 #include "base/trace.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What this PE knows of the others: alive, silent, dead by proof, excluded. docs/failures.md has the rules.
 #pragma once
-#include <chrono>
-
 #include "base/other_process.hpp"
 #include "bootstrap/bootstrap.hpp"
 #include "ctx/hello.hpp"

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C boundary of xio/peers.h.
-#include <chrono>
-#include <vector>
-
 #include "ctx/attributes.hpp"
 #include "ctx/door.hpp"
 #include "xio/peers.h"

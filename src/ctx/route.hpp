@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which way the ops of a ctx go to each PE.
 #pragma once
-#include <vector>
-
 #include "ctx/attributes.hpp"
 #include "xio/device/impl/view.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C boundary of xio/sdma.h, and what is behind it.
-#include <atomic>
 #include <bit>
 #include <set>
 

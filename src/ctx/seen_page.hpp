@@ -3,9 +3,6 @@
 #pragma once
 #include <sys/types.h>
 
-#include <string>
-#include <vector>
-
 #include "base/unique_fd.hpp"
 #include "ctx/wait_trace.hpp"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/shared_heap.hpp"
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
 #include <iterator>
-#include <span>
 
 #include "base/error.hpp"
 #include "ctx/engines.hpp"

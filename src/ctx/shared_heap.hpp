@@ -2,9 +2,6 @@
 // The symmetric heap: this PE's memory, that of its machine's other PEs as far as it is mapped here, and which of its
 // bytes are allocated.
 #pragma once
-#include <cstddef>
-#include <string>
-
 #include "ctx/membership.hpp"
 #include "memory/allocator.hpp"
 #include "transport/direct/peers.hpp"

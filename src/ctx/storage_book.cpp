@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/storage_book.hpp"
 
-#include <algorithm>
 #include <bit>
 
 #include "base/backends.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The storages that a world has open, each in a row of world_view::storages.
 #pragma once
-#include <chrono>
-#include <functional>
-
 #include "ctx/argument_text.hpp"
 #include "ctx/engines.hpp"
 #include "ctx/handles.hpp"

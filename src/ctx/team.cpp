@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/team.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 
 namespace xio {

@@ -2,10 +2,6 @@
 // The C boundary of xio/team.h.
 #include "xio/team.h"
 
-#include <algorithm>
-#include <functional>
-#include <vector>
-
 #include "ctx/door.hpp"
 
 using xio::in_world;

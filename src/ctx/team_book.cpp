@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/team_book.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <random>
-#include <span>
 
 #include "gpu/gpu.hpp"
 #include "xio/device/impl/team_layout.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The teams of a world, and the memory that each holds in the heap.
 #pragma once
-#include <functional>
-
 #include "ctx/handles.hpp"
 #include "ctx/shared_heap.hpp"
 #include "ctx/team.hpp"

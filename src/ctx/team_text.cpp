@@ -3,8 +3,6 @@
 
 #include <fmt/core.h>
 
-#include <array>
-
 #include "ctx/handles.hpp"
 #include "ctx/team.hpp"
 #include "xio/device/impl/team_tag.hpp"

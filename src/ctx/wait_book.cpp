@@ -4,12 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
-#include <cstring>
-#include <mutex>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

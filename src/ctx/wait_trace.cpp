@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ctx/wait_trace.hpp"
 
-#include <algorithm>
 #include <iterator>
 #include <mutex>
 #include <set>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Waits of kernels as spans of XIO_TRACE, from the notes that kernels write for xio-info --job.
 #pragma once
-#include <map>
 #include <tuple>
 
 #include "ctx/wait_page.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The blocks that xio_mem_alloc has given out, and who must know before one of them goes. Any thread may call.
 #pragma once
-#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "memory/hdp_flusher.hpp"
 
-#include <utility>
-
 namespace xio::memory {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -3,8 +3,6 @@
 // to another thread and back. A thread that comes second assists. Where there is much to do that nobody can assist
 // with, the machine keeps its turns: those who wait can give more meanwhile.
 #pragma once
-#include <chrono>
-
 #include "progress/machine.hpp"
 
 namespace xio::progress {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where immediates go that come in by queue pairs: the inboxes that kernels look into (include/xio/wire/inbox.hpp).
 #pragma once
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/memory_ops.hpp"
 
-#include <algorithm>
-
 namespace xio::proxy {
 
 namespace {

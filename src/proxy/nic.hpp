@@ -2,8 +2,6 @@
 // A software RDMA NIC: queue pairs of any dialect over one fabric. As strict as hardware: an entry that breaks a rule
 // completes in error and its queue pair is dead.
 #pragma once
-#include <atomic>
-
 #include "progress/machine.hpp"
 #include "proxy/fabric.hpp"
 #include "proxy/keys.hpp"

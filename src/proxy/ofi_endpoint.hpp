@@ -5,7 +5,6 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_endpoint.h>
 
-#include <array>
 #include <chrono>
 #include <deque>
 #include <unordered_map>

@@ -3,7 +3,6 @@
 
 #include <rdma/fi_errno.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/log.hpp"

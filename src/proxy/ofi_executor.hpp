@@ -4,7 +4,6 @@
 // completed.
 #pragma once
 #include <map>
-#include <memory>
 
 #include "base/payload.hpp"
 #include "base/run_clock.hpp"

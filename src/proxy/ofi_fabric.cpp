@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/ofi_fabric.hpp"
 
-#include <algorithm>
 #include <cstring>
-#include <span>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -2,8 +2,6 @@
 // A provider of libfabric between the NIC and its peers. One endpoint takes what peers write; queue pairs of one ctx
 // send by an endpoint of their own, which goes with the last of them.
 #pragma once
-#include <atomic>
-#include <functional>
 #include <list>
 
 #include "gpu/memory.hpp"

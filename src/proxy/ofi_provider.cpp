@@ -5,7 +5,6 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
-#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <mutex>

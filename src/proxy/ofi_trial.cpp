@@ -2,7 +2,6 @@
 #include "proxy/ofi_trial.hpp"
 
 #include <cstring>
-#include <memory>
 #include <thread>
 
 #include "base/error.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // XIO's neutral entries: what any verbs device can carry.
-#include <algorithm>
-
 #include "proxy/family.hpp"
 #include "proxy/proxy_queue.hpp"
 

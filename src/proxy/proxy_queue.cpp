@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/proxy_queue.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "proxy/decoding.hpp"
 
 namespace xio::proxy {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/queue_pair.hpp"
 
-#include <algorithm>
-
 namespace xio::proxy {
 
 namespace {

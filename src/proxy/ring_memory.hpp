@@ -3,7 +3,6 @@
 // threads cannot load from, by the platform's copies. Those are finished on return, so what one of them has written is
 // there before what the next one writes.
 #pragma once
-#include <cstddef>
 #include <cstring>
 
 #include "base/payload.hpp"

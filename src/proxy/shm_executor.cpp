@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/shm_executor.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 
 namespace xio::proxy {

@@ -3,8 +3,6 @@
 // be gone; here each queue pair has a word in memory that its owner shares, the gate. A NIC that writes through it
 // marks the word first, and its owner shuts the gate before it gives the queue pair up.
 #pragma once
-#include <atomic>
-#include <chrono>
 #include <map>
 
 #include "base/other_process.hpp"

@@ -3,10 +3,7 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <span>
 
 #include "base/descriptors.hpp"
 #include "base/error.hpp"

@@ -3,8 +3,6 @@
 // NIC at one of them proves to be the callee; the callee checks the caller's proof. Both go in steps that never wait. A
 // stranger gets no further than the first message that it cannot make.
 #pragma once
-#include <optional>
-
 #include "base/connect_race.hpp"
 #include "base/run_clock.hpp"
 #include "proxy/tcp_proof.hpp"

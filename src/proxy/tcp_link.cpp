@@ -11,7 +11,6 @@
 
 #include <bit>
 #include <cerrno>
-#include <cstring>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

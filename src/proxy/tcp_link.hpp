@@ -2,11 +2,7 @@
 // The connection to one PE, which all queue pairs to that PE share: frames are gathered into records, which go out and
 // come in many at a time. A link that has failed once stays failed.
 #pragma once
-#include <algorithm>
-#include <deque>
-#include <functional>
 #include <memory>
-#include <string>
 
 #include "proxy/frame_faults.hpp"
 #include "proxy/tcp_handshake.hpp"

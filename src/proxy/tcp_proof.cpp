@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_proof.hpp"
 
-#include <cstring>
-#include <string_view>
-
 #include "base/mac.hpp"
 
 namespace xio::proxy::tcp {

@@ -14,8 +14,6 @@
 // under a key of its direction and the record's number as nonce: what was altered, left out, repeated or
 // moved is noticed. Payload is not encrypted, as it is not on an RDMA network; a tag costs a third of encrypting.
 #pragma once
-#include <cstddef>
-
 #include "base/ephemeral_key.hpp"
 #include "proxy/tcp_frames.hpp"
 #include "proxy/tcp_settings.hpp"

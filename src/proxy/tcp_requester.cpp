@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_requester.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/log.hpp"
 #include "proxy/memory_ops.hpp"
 

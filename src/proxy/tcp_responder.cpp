@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/tcp_responder.hpp"
 
-#include <cstring>
-
 #include "proxy/memory_ops.hpp"
 
 namespace xio::proxy::tcp {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The receiving half of a queue pair over TCP: accepts frames in order only, carries each out once, replies.
 #pragma once
-#include <array>
-
 #include "base/payload.hpp"
 #include "proxy/keys.hpp"
 #include "proxy/tcp_link.hpp"

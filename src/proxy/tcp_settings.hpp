@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the TCP carrier is given.
 #pragma once
-#include <array>
 #include <chrono>
-#include <cstring>
-#include <string>
 
 #include "base/options.hpp"
 #include "proxy/keys.hpp"

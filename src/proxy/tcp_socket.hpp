@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Non-blocking stream sockets, and where a NIC can be called.
 #pragma once
-#include <vector>
-
 #include "base/options.hpp"
 #include "base/socket_address.hpp"
 #include "base/unique_fd.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/verbs_address.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <cstring>
 

@@ -2,7 +2,6 @@
 // The addresses of a port and a queue pair of a real RDMA device as peers get them, and whether two ends can talk.
 // Pure.
 #pragma once
-#include <array>
 #include <string>
 
 #include "proxy/fabric.hpp"

@@ -2,7 +2,6 @@
 // A port of a real RDMA device between the NIC and its peers: ops travel by the device's own queue pairs, and keys are
 // the device's own. Any device with verbs and RC will do.
 #pragma once
-#include <atomic>
 #include <deque>
 #include <map>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "proxy/verbs_queue.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <random>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One RC queue pair of a real RDMA device, from its making until it can send.
 #pragma once
-#include <vector>
-
 #include "proxy/verbs_port.hpp"
 
 namespace xio::proxy {

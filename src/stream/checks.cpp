@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "stream/checks.hpp"
 
-#include <algorithm>
-
 #include "ctx/attributes.hpp"
 #include "xio/device/impl/layout.hpp"
 #include "xio/device/impl/team_layout.hpp"

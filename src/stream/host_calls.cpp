@@ -2,12 +2,6 @@
 // The C boundary of xio/host.h: each call goes into a stream of the library's own, and is waited for.
 #include "xio/host.h"
 
-#include <algorithm>
-#include <chrono>
-#include <mutex>
-#include <thread>
-#include <vector>
-
 #include "base/error.hpp"
 #include "stream/checks.hpp"
 

@@ -7,10 +7,7 @@
 // tells that it is.
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <optional>
 #include <set>
 
 #include "base/error.hpp"

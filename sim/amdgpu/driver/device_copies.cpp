@@ -3,7 +3,6 @@
 // device does, and write it back for the kernels. With late memory the host does those copies, as a NIC would: past the
 // caches.
 
-#include <atomic>
 #include <cstring>
 
 #include "amdgpu/driver/process.hpp"

@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -4,8 +4,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // HIP waits for kernels by hsa_signal_wait_scacquire and asks ROCr to poll all the time, which takes half of the
 // processors that the software GPU needs. Here such a wait looks, and sleeps between its looks.
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 #include "amdgpu/driver/process.hpp"
 #include "preload/calls.hpp"
 

@@ -5,9 +5,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

@@ -2,7 +2,6 @@
 // The cache of decoded code.
 #include <deque>
 #include <mutex>
-#include <unordered_map>
 
 #include "amdgpu/isa/decode.hpp"
 #include "amdgpu/isa/disassembler.hpp"

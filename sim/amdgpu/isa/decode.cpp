@@ -2,7 +2,6 @@
 #include "amdgpu/isa/decode.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "amdgpu/isa/gfx1100_names.hpp"
 #include "amdgpu/isa/operand_text.hpp"

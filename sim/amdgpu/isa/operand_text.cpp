@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/isa/operand_text.hpp"
 
-#include <bit>
 #include <cmath>
 #include <cstdlib>
-#include <string>
 
 #include "amdgpu/isa/wave.hpp"
 

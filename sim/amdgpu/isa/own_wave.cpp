@@ -3,7 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include "amdgpu/isa/wave.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Scalar arithmetic: SOP1, SOP2, SOPK, SOPC (MI200 ISA, chapters 5 and 12.1 to 12.4).
-#include <bit>
-
 #include "amdgpu/isa/clock.hpp"
 #include "amdgpu/isa/wave.hpp"
 

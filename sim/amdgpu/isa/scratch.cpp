@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/isa/scratch.hpp"
 
-#include <bit>
-
 namespace amdgpu {
 namespace {
 

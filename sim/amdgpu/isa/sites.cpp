@@ -2,7 +2,6 @@
 #include "amdgpu/isa/sites.hpp"
 
 #include <cstdio>
-#include <cstring>
 
 #include "amdgpu/report/counts_file.hpp"
 

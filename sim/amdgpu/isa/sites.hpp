@@ -3,9 +3,6 @@
 // them can be ignored, without another compilation, so that a script finds out which test notices that it is missing.
 // A site is where it stands in its code object, as llvm-objdump prints it.
 #pragma once
-#include <map>
-#include <string>
-
 #include "amdgpu/isa/wave.hpp"
 
 namespace amdgpu {

@@ -2,9 +2,7 @@
 #include "amdgpu/isa/under_way.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
-#include <string>
 
 namespace amdgpu {
 namespace {

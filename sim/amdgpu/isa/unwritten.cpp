@@ -2,9 +2,7 @@
 #include "amdgpu/isa/unwritten.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
-#include <string>
 #include <string_view>
 
 #include "amdgpu/isa/wave.hpp"

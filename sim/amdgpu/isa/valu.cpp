@@ -3,7 +3,6 @@
 #include "amdgpu/isa/valu.hpp"
 
 #include <algorithm>
-#include <cstring>
 #if defined(__AVX2__)
 #include <immintrin.h>
 #endif

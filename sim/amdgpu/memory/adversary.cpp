@@ -2,7 +2,6 @@
 #include "amdgpu/memory/adversary.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <thread>
 #include <tuple>

@@ -2,8 +2,6 @@
 #include "amdgpu/memory/l2_port.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <mutex>
 
 namespace amdgpu {
 namespace {

@@ -7,12 +7,6 @@
 // gfx1100 has two in a row: an L0 of the compute unit and the L1 of its shader array, from which the L0 is filled (LLVM
 // AMDGPUUsage, "Memory Model GFX10-GFX11"). Workgroups share the latter (shader_arrays.hpp), so each cache has a lock.
 #pragma once
-#include <array>
-#include <cstdint>
-#include <mutex>
-#include <random>
-#include <unordered_map>
-
 #include "amdgpu/memory/l2_port.hpp"
 
 namespace amdgpu {

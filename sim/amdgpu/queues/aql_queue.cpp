@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/queues/aql_queue.hpp"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <utility>

@@ -2,7 +2,6 @@
 // The command processor of one AQL queue: takes packets in order, starts kernels, completes signals.
 #pragma once
 #include <deque>
-#include <string>
 
 #include "amdgpu/driver/events.hpp"
 #include "amdgpu/driver/page_table.hpp"

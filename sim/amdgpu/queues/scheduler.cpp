@@ -4,10 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
-
 namespace amdgpu {
 namespace {
 

@@ -2,8 +2,6 @@
 // The GPUs of a process at work: few threads that poll the doorbells of all queues and run the resident workgroups
 // of all kernels in turn, so that a kernel that waits for another one does not keep it from running.
 #pragma once
-#include <thread>
-
 #include "amdgpu/driver/gate.hpp"
 #include "amdgpu/memory/l2_caches.hpp"
 #include "amdgpu/memory/shader_arrays.hpp"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "amdgpu/queues/sdma_engines.hpp"
 
-#include <atomic>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "amdgpu/queues/clock.hpp"
 #include "base/host_atomic.hpp"

@@ -5,10 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
-#include <cstring>
 #include <thread>
 
 #include "base/host_atomic.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "uverbs/device/requester.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "proxy/memory_ops.hpp"

@@ -7,8 +7,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <cerrno>
-
 namespace uverbs {
 
 bool is_mapped(std::uint64_t at, std::uint64_t bytes) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What one open file of the device has made, and the calls that make it. Calls return 0 or the kernel's errno.
 #pragma once
-#include <array>
-
 #include "uverbs/device/device.hpp"
 #include "uverbs/kernel/call.hpp"
 

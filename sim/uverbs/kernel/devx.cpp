@@ -5,8 +5,6 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 
 #include "uverbs/firmware/fields.hpp"

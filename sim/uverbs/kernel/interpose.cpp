@@ -12,13 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <mutex>
-#include <string>
 
 #include "uverbs/kernel/context.hpp"
 

@@ -5,9 +5,7 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 
-#include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdio>
 
 #include "uverbs/kernel/context.hpp"

@@ -5,8 +5,6 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
-#include <cerrno>
-
 #include "uverbs/kernel/context.hpp"
 
 namespace uverbs {

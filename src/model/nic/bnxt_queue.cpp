@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/bnxt_queue.hpp"
 
-#include <cstring>
-
 namespace xio::model::rdma {
 
 namespace w = wire::bnxt;

@@ -2,8 +2,6 @@
 // The dialect of AMD's emulated NIC, legacy personality (include/xio/wire/ernic.hpp): 128-byte entries, rings with both
 // indices in memory, a doorbell that says nothing but whose it is.
 #pragma once
-#include <vector>
-
 #include "model/nic/dialect_queue.hpp"
 #include "xio/wire/ernic.hpp"
 

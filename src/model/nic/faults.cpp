@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/nic/faults.hpp"
 
-#include <algorithm>
-
 #include "base/error.hpp"
 #include "model/chance.hpp"
 #include "model/fault_text.hpp"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <cstring>
-
 #include "model/nic/families.hpp"
 #include "model/nic/mlx5_queue.hpp"
 #include "xio/device/impl/mlx5.hpp"

@@ -2,7 +2,6 @@
 #include "model/nic/mlx5_queue.hpp"
 
 #include <chrono>
-#include <cstring>
 
 namespace xio::model::rdma {
 

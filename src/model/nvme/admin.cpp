@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Admin commands (NVMe base 2.0, 5).
-#include <algorithm>
-#include <cstring>
-
 #include "model/nvme/controller.hpp"
 
 namespace xio::model::nvme {

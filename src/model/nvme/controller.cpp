@@ -2,9 +2,6 @@
 // Registers, fetching and completing (NVMe base 2.0, 3.1 to 3.3).
 #include "model/nvme/controller.hpp"
 
-#include <algorithm>
-#include <cstring>
-
 #include "base/log.hpp"
 
 namespace xio::model::nvme {

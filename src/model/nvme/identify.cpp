@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the drive says of itself (NVMe base 2.0, 5.17) and the features that it has (5.27).
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "model/nvme/controller.hpp"
 

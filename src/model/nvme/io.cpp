@@ -2,10 +2,6 @@
 // I/O commands (NVM command set 1.0, 3.2).
 #include <errno.h>
 
-#include <algorithm>
-#include <cstring>
-#include <thread>
-
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "model/nvme/controller.hpp"

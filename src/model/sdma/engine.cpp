@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/sdma/engine.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "model/sdma/queue.hpp"
 
 namespace xio::model::sdma {

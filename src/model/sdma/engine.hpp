@@ -3,9 +3,6 @@
 // generation does not define. As strict as hardware is unforgiving: copies between fences run interleaved and in any
 // order, so a program that trusts order without a FENCE or ATOMIC gets wrong data here and not one day on silicon.
 #pragma once
-#include <chrono>
-#include <functional>
-
 #include "base/payload.hpp"
 #include "model/sdma/memory_map.hpp"
 #include "progress/machine.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "model/sdma/queue.hpp"
 
-#include <algorithm>
-
 #include "base/log.hpp"
 #include "model/sdma/words.hpp"
 

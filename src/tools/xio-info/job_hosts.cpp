@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One picture of several hosts: xio-info prints its own there as JSON, started by the agent that xiorun would take.
 
-#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <stdexcept>

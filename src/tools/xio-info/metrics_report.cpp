@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
 #include <cstdio>
 
 #include "base/error.hpp"

@@ -2,7 +2,6 @@
 // The environment's variables: the table of src/base/options.def, printed.
 #include <fmt/core.h>
 
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "tools/xio-info/section.hpp"

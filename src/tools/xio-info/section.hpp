@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What xio-info prints: sections of rows, once as text for people and once as JSON for programs.
 #pragma once
-#include <cstdint>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include "base/options.hpp"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What memory holds before a test, and what it must hold after it.
 #pragma once
-#include <vector>
-
 #include "tools/xio-perf/work.hpp"
 
 namespace xio::perf {

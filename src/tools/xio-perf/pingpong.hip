@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Two PEs in turn. A sample is a round trip.
-#include <type_traits>
-
 #include "tools/xio-perf/timing.hpp"
 
 namespace xio::perf {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Latencies as people read them: quantiles and a histogram, from stamps of every op or from counts by powers of two.
 #pragma once
-#include <cstdint>
 #include <string>
 
 #include "tools/statistics.hpp"

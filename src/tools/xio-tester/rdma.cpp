@@ -2,7 +2,6 @@
 // rdma-ep: puts of a PE to itself through a NIC, or ping-pong between two nodes.
 #include "config.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,6 @@
 #include "tools/xio-tester/world.hpp"
 
 #include <cstdlib>
-#include <cstring>
 
 #include "base/error.hpp"
 

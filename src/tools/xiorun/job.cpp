@@ -14,7 +14,6 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <utility>
 
 #include "tools/xiorun/apart.hpp"
 #include "tools/xiorun/child.hpp"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 namespace xio::run {
 namespace {

@@ -4,9 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <vector>
-
 #include "bootstrap/run_report.hpp"
 
 namespace xio::run {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether what kernels store to the doorbells of a drive arrives there.
 #pragma once
-#include <cstdint>
-#include <vector>
-
 #include "base/options.hpp"
 #include "transport/nvme/io_queue.hpp"
 

@@ -8,9 +8,6 @@
 //           GPUs that cannot write them.
 //   bridge  likewise, and the host thread has a PCI MMIO bridge write the registers.
 #pragma once
-#include <string>
-#include <vector>
-
 #include "base/options.hpp"
 #include "progress/machine.hpp"
 #include "transport/nvme/io_queue.hpp"

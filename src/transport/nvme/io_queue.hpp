@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An I/O queue pair and the memory of the ring over it.
 #pragma once
-#include <optional>
-
 #include "memory/mode.hpp"
 #include "transport/nvme/drive.hpp"
 #include "xio/device/impl/view.hpp"

@@ -2,7 +2,6 @@
 #include "transport/nvme/kmod_controller.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

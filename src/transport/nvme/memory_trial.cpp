@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/nvme/memory_trial.hpp"
 
-#include <array>
 #include <cstring>
 #include <random>
 

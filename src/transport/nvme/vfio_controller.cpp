@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.hpp"
 #include "base/log.hpp"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // "nvme:BDF/NSID": a real drive behind an IOMMU, taken from the kernel by vfio.
 #pragma once
-#include <memory>
-
 #include "gpu/polled_device.hpp"
 #include "transport/nvme/drive.hpp"
 #include "transport/nvme/drive_watch.hpp"

@@ -2,7 +2,6 @@
 // The addresses that drives behind vfio see: one IOMMU domain for all of a process, so that memory has the same address
 // for each of its drives.
 #pragma once
-#include <cstddef>
 #include <mutex>
 
 #include "transport/nvme/vfio_way.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies that host threads give to a copy engine: a queue whose producer is the host.
 #pragma once
-#include <mutex>
-#include <thread>
-
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "base/sleeper.hpp"

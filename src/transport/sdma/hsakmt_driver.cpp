@@ -10,7 +10,6 @@
 #endif
 #include <unistd.h>
 
-#include <cerrno>
 #include <mutex>
 
 #include "base/error.hpp"

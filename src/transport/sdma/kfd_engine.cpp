@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "transport/sdma/kfd_engine.hpp"
 
-#include <cstring>
-#include <mutex>
-#include <optional>
-#include <thread>
-#include <vector>
-
 #include "base/error.hpp"
 #include "base/run_clock.hpp"
 #include "gpu/memory.hpp"

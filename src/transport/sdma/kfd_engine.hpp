@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copy engines of the GPU itself, by user queues of the kernel's compute driver.
 #pragma once
-#include <chrono>
-
 #include "transport/sdma/kfd_driver.hpp"
 #include "transport/sdma/sdma.hpp"
 
