@@ -2,7 +2,6 @@
 #include "base/edit_distance.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <vector>
 
 namespace xio {

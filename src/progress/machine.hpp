@@ -3,8 +3,6 @@
 // doorbells that device code writes, like hardware would.
 #pragma once
 #include <condition_variable>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <thread>
 

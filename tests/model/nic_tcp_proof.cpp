@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How two NICs prove themselves to each other, and what somebody between them, or a stranger, can do about it.
 
-#include <poll.h>
-
 #include "../gtest.hpp"
 #include "proxy/tcp_handshake.hpp"
 

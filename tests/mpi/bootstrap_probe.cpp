@@ -9,7 +9,6 @@
 #endif
 #include <signal.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>

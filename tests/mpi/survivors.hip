@@ -4,8 +4,6 @@
 //   put, wait, quiet  those PEs kill themselves in such a call
 //   stop, cont, kill  they stop themselves by SIGSTOP while their kernel puts: they are excluded as they are; likewise,
 //                     and continued afterwards; with XIO_EXCLUDE_KILL
-#include <sys/syscall.h>
-
 #include <csignal>
 #include <ctime>
 
