@@ -18,7 +18,7 @@ XIO_DEVICE u64 drain_again(const ring_view& ring, ring_kind kind, u64 completed)
   if constexpr (k_has_sdma)
     if (!k_has_rdma || kind == ring_kind::sdma)
       return sdma_codec::drain(ring_in_registers<sdma_codec>(again(ring)), completed);
-  if constexpr (k_has_rdma && k_connects_late)
+  if constexpr (k_has_rdma)
     return rdma::with_kind(kind, [&](auto family) XIO_INLINE_LAMBDA {
       using family_codec = decltype(family);
       return family_codec::drain(ring_in_registers<family_codec>(again(ring)), completed);
